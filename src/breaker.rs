@@ -1,0 +1,386 @@
+//! The circuit breaker: engine, clock, configuration and observer in one.
+
+use std::fmt;
+use std::hash::{BuildHasher, RandomState};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use arc_swap::ArcSwap;
+use crossbeam_utils::CachePadded;
+
+use crate::cell::{Change, StateCell};
+use crate::clock::{Clock, QuantaClock};
+use crate::config::Config;
+use crate::error::{ConfigError, Rejected};
+use crate::limits::Rules;
+use crate::observe::{Cause, Transition, shielded};
+use crate::outcome::{Outcome, Settled};
+use crate::permit::{OwnedPermit, Permit};
+use crate::snapshot::Snapshot;
+use crate::state::State;
+use crate::transition;
+use crate::word::{Ticket, Word};
+
+mod calls;
+mod control;
+mod numbers;
+
+pub(crate) use self::calls::path_of;
+use self::numbers::Numbers;
+
+/// A circuit breaker.
+///
+/// It is shared by reference: in a `static` (with [`LazyLock`](std::sync::LazyLock)), in an [`Arc`], in a struct.
+/// Nothing it does takes a lock, but for [`reconfigure`](CircuitBreaker::reconfigure); a call of a healthy circuit
+/// reads the circuit's word twice and writes nothing.
+///
+/// A breaker takes 128 bytes, one pair of cache lines, so that neighbours in an array do not slow each other down; a
+/// configuration with back-off adds 512 bytes.
+///
+/// ```
+/// use std::sync::LazyLock;
+/// use atomic_breaker::{CircuitBreaker, Config, Error};
+///
+/// static ORDERS: LazyLock<CircuitBreaker> =
+///     LazyLock::new(|| CircuitBreaker::new(Config::builder().name("orders").build_clamped()));
+///
+/// fn fetch() -> Result<String, std::io::Error> {
+///     Ok("order 1".to_owned())
+/// }
+///
+/// match ORDERS.call(fetch) {
+///     Ok(order) => println!("{order}"),
+///     Err(Error::Rejected(rejected)) => println!("not now: {rejected}"),
+///     Err(Error::Inner(error)) => println!("failed: {error}"),
+/// }
+/// ```
+pub struct CircuitBreaker<C = QuantaClock> {
+    inner: CachePadded<Inner<C>>,
+}
+
+struct Inner<C> {
+    cell: StateCell,
+    numbers: Numbers,
+    /// As in `config`; here, because a rejection names it.
+    name: &'static str,
+    clock: C,
+    config: ArcSwap<Config>,
+    /// Held while `numbers` and `config` are replaced, so that both end up with the same configuration.
+    replacing: Mutex<()>,
+}
+
+impl CircuitBreaker {
+    /// A closed circuit on the default clock.
+    ///
+    /// ```
+    /// # use atomic_breaker::{CircuitBreaker, Config, State};
+    /// assert_eq!(CircuitBreaker::new(Config::default()).state(), State::Closed);
+    /// ```
+    #[must_use]
+    pub fn new(config: Config) -> Self {
+        Self::with_clock(config, QuantaClock::new())
+    }
+}
+
+impl<C: Clock> CircuitBreaker<C> {
+    /// A closed circuit on a clock of its own.
+    ///
+    /// ```
+    /// # use atomic_breaker::{CircuitBreaker, Config, ManualClock};
+    /// let breaker = CircuitBreaker::with_clock(Config::default(), ManualClock::new());
+    /// ```
+    #[must_use]
+    pub fn with_clock(config: Config, clock: C) -> Self {
+        let seed = RandomState::new().hash_one(config.name());
+        let inner = Inner {
+            cell: StateCell::new(),
+            numbers: Numbers::new(&config, seed),
+            name: config.name(),
+            clock,
+            config: ArcSwap::from_pointee(config),
+            replacing: Mutex::new(()),
+        };
+        Self { inner: CachePadded::new(inner) }
+    }
+
+    /// Asks to make a call.
+    ///
+    /// # Errors
+    ///
+    /// [`Rejected`] while the circuit does not admit it.
+    ///
+    /// # Panics
+    ///
+    /// Never panics.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use atomic_breaker::{CircuitBreaker, Config, Settled};
+    /// let breaker = CircuitBreaker::new(Config::builder().failure_threshold(1).build()?);
+    /// assert_eq!(breaker.try_acquire()?.failure(), Settled::Opened);
+    /// assert!(breaker.try_acquire().is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[inline]
+    pub fn try_acquire(&self) -> Result<Permit<'_, C>, Rejected> {
+        self.acquire_for(nobody)
+    }
+
+    /// Asks to make a call that will end elsewhere: the permit shares in the breaker.
+    ///
+    /// # Errors
+    ///
+    /// [`Rejected`] while the circuit does not admit it.
+    ///
+    /// # Panics
+    ///
+    /// Never panics.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use atomic_breaker::{CircuitBreaker, Config, OwnedPermit};
+    /// struct Body {
+    ///     permit: Option<OwnedPermit>,
+    /// }
+    ///
+    /// let breaker = Arc::new(CircuitBreaker::new(Config::default()));
+    /// let mut body = Body { permit: Some(breaker.try_acquire_owned()?) };
+    /// // ... when the last byte has been read:
+    /// body.permit.take().map(OwnedPermit::success);
+    /// # Ok::<(), atomic_breaker::Rejected>(())
+    /// ```
+    #[inline]
+    pub fn try_acquire_owned(self: &Arc<Self>) -> Result<OwnedPermit<C>, Rejected> {
+        let ticket = self.try_acquire()?.into_ticket();
+        Ok(OwnedPermit::new(Arc::clone(self), ticket))
+    }
+
+    /// Tells whether a call would be admitted. Changes nothing, reports nothing, reserves nothing.
+    ///
+    /// # Errors
+    ///
+    /// The [`Rejected`] that a call would get. Never in [shadow mode](crate::ConfigBuilder::shadow).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use atomic_breaker::{CircuitBreaker, Config};
+    /// let breaker = CircuitBreaker::new(Config::default());
+    /// assert!(breaker.peek().is_ok());
+    /// breaker.trip();
+    /// assert!(breaker.peek().is_err());
+    /// ```
+    #[inline]
+    pub fn peek(&self) -> Result<(), Rejected> {
+        let word = self.inner.cell.word();
+        if word.is_closed() { Ok(()) } else { self.peek_unhealthy(word) }
+    }
+
+    /// The effective state: an open circuit whose wait is over reads [`HalfOpen`](State::HalfOpen).
+    ///
+    /// ```
+    /// # use atomic_breaker::{CircuitBreaker, Config, State};
+    /// let breaker = CircuitBreaker::new(Config::default());
+    /// breaker.trip();
+    /// assert_eq!(breaker.state(), State::Open);
+    /// ```
+    #[must_use]
+    pub fn state(&self) -> State {
+        self.snapshot().effective_state()
+    }
+
+    /// All that can be seen of the circuit at this moment. Changes nothing.
+    ///
+    /// ```
+    /// # use atomic_breaker::{CircuitBreaker, Config};
+    /// let breaker = CircuitBreaker::new(Config::default());
+    /// breaker.try_acquire()?.failure();
+    /// assert_eq!(breaker.snapshot().failures(), 1);
+    /// # Ok::<(), atomic_breaker::Rejected>(())
+    /// ```
+    #[must_use]
+    pub fn snapshot(&self) -> Snapshot {
+        let word = self.inner.cell.word();
+        Snapshot::new(word, transition::peek(word, &self.inner.numbers, &self.inner.clock))
+    }
+
+    /// The configuration in force.
+    ///
+    /// ```
+    /// # use atomic_breaker::{CircuitBreaker, Config};
+    /// let breaker = CircuitBreaker::new(Config::default());
+    /// assert_eq!(breaker.config().failure_threshold(), 5);
+    /// ```
+    #[must_use]
+    pub fn config(&self) -> Arc<Config> {
+        self.inner.config.load_full()
+    }
+
+    /// Replaces the configuration while the breaker is in use.
+    ///
+    /// The state stays. Every decision goes by one configuration, the old or the new. The wait of an open circuit
+    /// becomes the new one, counted from when it opened; a lowered threshold trips at the next failure; with fewer
+    /// slots, nobody is admitted until fewer probes are in flight. The name stays that of construction.
+    ///
+    /// # Errors
+    ///
+    /// None at present: a [`Config`] is legal by construction. A configuration that cannot be taken over by a
+    /// breaker in use will be refused with a [`ConfigError`], and the old one stays in force.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use atomic_breaker::{CircuitBreaker, Config};
+    /// let breaker = CircuitBreaker::new(Config::default());
+    /// let patient = breaker.config().to_builder().recovery_timeout(Duration::from_secs(120)).build()?;
+    /// breaker.reconfigure(patient)?;
+    /// # Ok::<(), atomic_breaker::ConfigError>(())
+    /// ```
+    pub fn reconfigure(&self, config: Config) -> Result<(), ConfigError> {
+        let inner = &*self.inner;
+        let config = Arc::new(config.named(inner.name));
+        // A thread that panicked here left one whole configuration in each place, and this one replaces both.
+        let guard = inner.replacing.lock().unwrap_or_else(PoisonError::into_inner);
+        // Observers are looked up where the numbers say that there is one, so they come first.
+        let old = inner.config.swap(Arc::clone(&config));
+        inner.numbers.store(&config);
+        drop(guard);
+        // The old observer's destructor is the user's code and runs without the lock.
+        drop(old);
+        Ok(())
+    }
+
+    /// As [`try_acquire`](CircuitBreaker::try_acquire); a rejection of a nameless circuit names `caller`.
+    #[inline]
+    pub(crate) fn acquire_for(&self, caller: fn() -> &'static str) -> Result<Permit<'_, C>, Rejected> {
+        let word = self.inner.cell.word();
+        if word.is_closed() {
+            return Ok(Permit::new(self, Ticket::closed(word)));
+        }
+        self.acquire_unhealthy(word, caller)
+    }
+
+    #[inline]
+    pub(crate) fn settle(&self, ticket: Ticket, outcome: Outcome) -> Settled {
+        if self.inner.cell.is_quiet(&ticket, outcome) {
+            return Settled::Applied;
+        }
+        self.settle_noted(ticket, outcome)
+    }
+
+    /// Takes back a ticket that will not be settled.
+    #[inline]
+    pub(crate) fn release(&self, ticket: &Ticket) {
+        // Without a slot there is nothing to give back, and ignoring does nothing else.
+        if ticket.took_slot() {
+            self.settle_noted(ticket.duplicate(), Outcome::Ignored);
+        }
+    }
+
+    #[inline(never)]
+    fn acquire_unhealthy(&self, word: Word, caller: fn() -> &'static str) -> Result<Permit<'_, C>, Rejected> {
+        let Inner { cell, numbers, clock, .. } = &*self.inner;
+        // The rejection of an open circuit is the one that happens often; it needs no loop.
+        if word.is_open() {
+            let limits = numbers.open(word.reopens());
+            if let Err(rejected) = transition::wait_over(word, limits, clock.now()) {
+                return self.reject(rejected, caller);
+            }
+        }
+        match cell.try_acquire(numbers, clock) {
+            Ok(admitted) => {
+                // The permit comes first: should a report ever unwind, the slot is given back.
+                let permit = Permit::new(self, admitted.ticket);
+                self.report(admitted.change, Cause::WaitOver);
+                Ok(permit)
+            }
+            Err(rejected) => self.reject(rejected, caller),
+        }
+    }
+
+    fn reject(&self, rejected: Rejected, caller: fn() -> &'static str) -> Result<Permit<'_, C>, Rejected> {
+        let tags = rejected.tags();
+        let name = self.inner.name;
+        let rejected = rejected.untagged().of_circuit(if name.is_empty() { caller() } else { name });
+        if tags.observed {
+            self.report_rejection(&rejected);
+        }
+        if tags.shadow { Ok(Permit::new(self, Ticket::STALE)) } else { Err(rejected) }
+    }
+
+    #[cold]
+    fn peek_unhealthy(&self, word: Word) -> Result<(), Rejected> {
+        let Inner { numbers, clock, name, .. } = &*self.inner;
+        match transition::peek(word, numbers, clock) {
+            Err(rejected) if !rejected.tags().shadow => Err(rejected.untagged().of_circuit(name)),
+            _ => Ok(()),
+        }
+    }
+
+    #[inline(never)]
+    fn settle_noted(&self, ticket: Ticket, outcome: Outcome) -> Settled {
+        let Inner { cell, numbers, clock, .. } = &*self.inner;
+        let settlement = cell.settle(ticket, outcome, numbers, clock);
+        if let Some(change) = settlement.change {
+            let cause = match (settlement.settled, change.from()) {
+                (Settled::Closed, _) => Cause::ProbesSucceeded,
+                (_, State::HalfOpen) => Cause::ProbeFailed,
+                _ => Cause::Failures,
+            };
+            self.report(Some(change), cause);
+        }
+        settlement.settled
+    }
+
+    #[inline]
+    fn report(&self, change: Option<Change>, cause: Cause) {
+        if let Some(change) = change {
+            self.report_transition(change, cause);
+        }
+    }
+
+    #[cold]
+    fn report_transition(&self, change: Change, cause: Cause) {
+        let inner = &*self.inner;
+        if !inner.numbers.tags().observed {
+            return;
+        }
+        let after = change.after;
+        let wait = after.is_open().then(|| transition::wait(after, inner.numbers.open(after.reopens())));
+        let transition = Transition::new(inner.name, change, cause, wait);
+        // Loaded in full: no guard is held while the observer runs.
+        let config = inner.config.load_full();
+        shielded(|| {
+            if let Some(observer) = config.observer() {
+                observer.on_transition(&transition);
+            }
+        });
+    }
+
+    #[cold]
+    fn report_rejection(&self, rejected: &Rejected) {
+        let config = self.inner.config.load_full();
+        shielded(|| {
+            if let Some(observer) = config.observer() {
+                observer.on_rejected(rejected);
+            }
+        });
+    }
+}
+
+impl<C: Clock> fmt::Debug for CircuitBreaker<C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CircuitBreaker")
+            .field("name", &self.inner.name)
+            .field("word", &self.inner.cell.word())
+            .finish_non_exhaustive()
+    }
+}
+
+/// The caller of a permit, who has no name.
+fn nobody() -> &'static str {
+    ""
+}

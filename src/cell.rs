@@ -1,0 +1,290 @@
+//! The atomic word and the one compare-and-swap loop.
+
+use core::borrow::Borrow;
+use core::fmt;
+
+use crate::clock::{Clock, Timestamp};
+use crate::error::Rejected;
+use crate::limits::Rules;
+use crate::outcome::{Outcome, Settled};
+use crate::state::State;
+use crate::sync::{AtomicU64, Ordering};
+use crate::transition::{self, Next, Step};
+use crate::word::{Ticket, Word};
+
+/// A circuit: one atomic word and the operations on it.
+///
+/// The word may be the cell's own ([`new`](StateCell::new)) or live elsewhere: in shared memory, in a struct of the
+/// caller's ([`from_ref`](StateCell::from_ref)), behind an `Arc` ([`over`](StateCell::over)). A cell knows no
+/// clock and no limits; both are handed to each operation, the clock to be read after the word was, again after
+/// each lost compare-and-swap, and not at all where the rules need no time.
+///
+/// # Memory ordering
+///
+/// Whatever happened before an operation that changed the word happens before whatever follows one that read the
+/// changed word. Operations on one cell have a single order, and each is one atomic step in it.
+///
+/// # Examples
+///
+/// ```
+/// use std::time::Duration;
+/// use atomic_breaker::{Outcome, Reason, Settled, Timestamp};
+/// use atomic_breaker::engine::{Limits, StateCell};
+///
+/// let limits = Limits::builder().failure_threshold(1).recovery_timeout(Duration::from_millis(10)).build()?;
+/// let cell = StateCell::new();
+///
+/// let start = || Timestamp::from_nanos(0);
+/// let admitted = cell.try_acquire(&limits, &start).expect("a new circuit admits");
+/// let settled = cell.settle(admitted.ticket, Outcome::Failure, &limits, &start);
+/// assert_eq!(settled.settled, Settled::Opened);
+/// assert_eq!(cell.peek(&limits, &start).unwrap_err().reason(), Reason::Open);
+///
+/// let later = || Timestamp::from_nanos(10_000_000);
+/// let probe = cell.try_acquire(&limits, &later).expect("the wait is over");
+/// assert_eq!(cell.settle(probe.ticket, Outcome::Success, &limits, &later).settled, Settled::Closed);
+/// # Ok::<(), atomic_breaker::ConfigError>(())
+/// ```
+#[derive(Default)]
+pub struct StateCell<T = AtomicU64> {
+    word: T,
+}
+
+/// A change of state. Whoever gets one is the only one to get it, and is to report it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Change {
+    /// The word that was replaced.
+    pub before: Word,
+    /// The word that replaced it.
+    pub after: Word,
+    /// The clock's reading with which it was.
+    pub at: Timestamp,
+}
+
+/// An admission.
+#[derive(Debug, PartialEq, Eq)]
+#[must_use = "a probe's ticket that is not settled keeps its slot until the lease is over"]
+pub struct Admitted {
+    /// To be settled with the call's outcome.
+    pub ticket: Ticket,
+    /// Set if this admission half-opened the circuit.
+    pub change: Option<Change>,
+}
+
+/// What an outcome did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use = "a change is to be reported"]
+pub struct Settlement {
+    /// What became of the outcome.
+    pub settled: Settled,
+    /// Set if it opened or closed the circuit.
+    pub change: Option<Change>,
+}
+
+impl StateCell {
+    /// A closed, untouched circuit.
+    #[cfg(not(all(loom, feature = "loom")))]
+    #[must_use]
+    pub const fn new() -> Self {
+        Self { word: AtomicU64::new(0) }
+    }
+
+    /// A closed, untouched circuit.
+    #[cfg(all(loom, feature = "loom"))]
+    #[must_use]
+    pub fn new() -> Self {
+        Self { word: AtomicU64::new(0) }
+    }
+}
+
+impl<'a> StateCell<&'a AtomicU64> {
+    /// The circuit in an atomic that lives elsewhere. A zeroed one is closed and untouched.
+    ///
+    /// ```
+    /// use std::sync::atomic::AtomicU64;
+    /// use atomic_breaker::engine::{Limits, StateCell};
+    /// use atomic_breaker::{State, Timestamp};
+    ///
+    /// struct Connection {
+    ///     circuit: AtomicU64,
+    /// }
+    ///
+    /// let connection = Connection { circuit: AtomicU64::new(0) };
+    /// let limits = Limits::default();
+    /// StateCell::from_ref(&connection.circuit).trip(&limits, &|| Timestamp::from_nanos(0));
+    /// assert_eq!(StateCell::from_ref(&connection.circuit).word().state(), State::Open);
+    /// ```
+    #[must_use]
+    pub const fn from_ref(word: &'a AtomicU64) -> Self {
+        Self { word }
+    }
+}
+
+impl<T: Borrow<AtomicU64>> StateCell<T> {
+    /// The circuit in anything that lends its atomic: a reference, a `Box`, an `Arc`.
+    #[must_use]
+    pub const fn over(word: T) -> Self {
+        Self { word }
+    }
+
+    /// The present word.
+    #[inline]
+    #[must_use]
+    pub fn word(&self) -> Word {
+        // Acquire: pairs with the compare-and-swap in `update`.
+        Word::from_bits(self.word.borrow().load(Ordering::Acquire))
+    }
+
+    /// Admits a call, as [`transition::acquire`] does.
+    ///
+    /// # Errors
+    ///
+    /// The rejection, with an empty circuit name.
+    #[inline]
+    pub fn try_acquire(&self, rules: &impl Rules, clock: &impl Clock) -> Result<Admitted, Rejected> {
+        let (answer, change) = self.update(|word| transition::acquire(word, rules, clock));
+        answer.map(|ticket| Admitted { ticket, change })
+    }
+
+    /// What [`try_acquire`](StateCell::try_acquire) would answer. Nothing changes.
+    ///
+    /// # Errors
+    ///
+    /// The rejection that a call would get.
+    pub fn peek(&self, rules: &impl Rules, clock: &impl Clock) -> Result<(), Rejected> {
+        transition::peek(self.word(), rules, clock)
+    }
+
+    /// Takes an outcome into account, as [`transition::settle`] does.
+    #[inline]
+    #[expect(clippy::needless_pass_by_value, reason = "a ticket is spent when it is settled")]
+    pub fn settle(
+        &self,
+        ticket: Ticket,
+        outcome: Outcome,
+        rules: &impl Rules,
+        clock: &impl Clock,
+    ) -> Settlement {
+        if self.is_quiet(&ticket, outcome) {
+            return Settlement { settled: Settled::Applied, change: None };
+        }
+        let (settled, change) = self.update(|word| transition::settle(word, &ticket, outcome, rules, clock));
+        Settlement { settled, change }
+    }
+
+    /// Opens the circuit now. An open one whose wait is over waits again, which is no change.
+    pub fn trip(&self, rules: &impl Rules, clock: &impl Clock) -> Option<Change> {
+        self.update(|word| transition::trip(word, rules, clock)).1
+    }
+
+    /// Closes the circuit, all counts zero.
+    pub fn reset(&self, clock: &impl Clock) -> Option<Change> {
+        self.update(|word| transition::reset(word, clock)).1
+    }
+
+    /// Rejects every call until [`reset`](StateCell::reset) or [`trip`](StateCell::trip).
+    pub fn force_open(&self, clock: &impl Clock) -> Option<Change> {
+        self.update(|word| transition::force_open(word, clock)).1
+    }
+
+    /// Admits every call and counts nothing until [`reset`](StateCell::reset) or [`trip`](StateCell::trip).
+    pub fn force_closed(&self, clock: &impl Clock) -> Option<Change> {
+        self.update(|word| transition::force_closed(word, clock)).1
+    }
+
+    /// Takes the circuit out of use for good, if it still is exactly `expected` and that is
+    /// [untouched](Word::is_untouched). A retired circuit admits every call and counts nothing; trip, reset and force
+    /// do nothing there.
+    ///
+    /// # Errors
+    ///
+    /// The word that kept the circuit in use.
+    pub fn retire(&self, expected: Word) -> Result<(), Word> {
+        let retired = transition::retire(expected)?;
+        self.word
+            .borrow()
+            .compare_exchange(expected.to_bits(), retired.to_bits(), Ordering::AcqRel, Ordering::Acquire)
+            .map(drop)
+            .map_err(Word::from_bits)
+    }
+
+    /// Whether this is a success of a closed circuit without failures: applied, and nothing to write.
+    #[inline]
+    pub(crate) fn is_quiet(&self, ticket: &Ticket, outcome: Outcome) -> bool {
+        matches!(outcome, Outcome::Success) && ticket.is_quiet_in(self.word())
+    }
+
+    /// The loop. Runs the rule on the present word until the word that it asks for is in place.
+    #[inline]
+    fn update<A>(&self, mut rule: impl FnMut(Word) -> Step<A>) -> (A, Option<Change>) {
+        let pace = Pace::new();
+        let mut word = self.word();
+        loop {
+            let Step { answer, next } = rule(word);
+            let Some(Next { word: after, at }) = next else {
+                return (answer, None);
+            };
+            if self.swap_weak(word, after) {
+                let change = (word.state() != after.state()).then_some(Change { before: word, after, at });
+                return (answer, change);
+            }
+            pace.lost();
+            // Read again after the pause: what the lost swap saw may be old by now.
+            word = self.word();
+        }
+    }
+
+    // AcqRel: pairs with itself, with the swap in `retire` and with the load in `word`.
+    #[inline]
+    fn swap_weak(&self, expected: Word, next: Word) -> bool {
+        self.word
+            .borrow()
+            .compare_exchange_weak(expected.to_bits(), next.to_bits(), Ordering::AcqRel, Ordering::Relaxed)
+            .is_ok()
+    }
+}
+
+impl<T: Borrow<AtomicU64>> fmt::Debug for StateCell<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("StateCell").field(&self.word()).finish()
+    }
+}
+
+impl Change {
+    /// The state before.
+    #[must_use]
+    pub const fn from(&self) -> State {
+        self.before.state()
+    }
+
+    /// The state after.
+    #[must_use]
+    pub const fn to(&self) -> State {
+        self.after.state()
+    }
+}
+
+/// Pauses after a lost compare-and-swap.
+struct Pace {
+    #[cfg(all(feature = "std", not(loom)))]
+    backoff: crossbeam_utils::Backoff,
+}
+
+impl Pace {
+    #[inline]
+    fn new() -> Self {
+        Self {
+            #[cfg(all(feature = "std", not(loom)))]
+            backoff: crossbeam_utils::Backoff::new(),
+        }
+    }
+
+    #[inline]
+    #[cfg_attr(any(not(feature = "std"), loom), allow(clippy::unused_self))]
+    fn lost(&self) {
+        #[cfg(all(feature = "std", not(loom)))]
+        self.backoff.spin();
+        #[cfg(all(not(feature = "std"), not(loom)))]
+        core::hint::spin_loop();
+    }
+}

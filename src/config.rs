@@ -1,0 +1,283 @@
+//! What a circuit breaker is told to do.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::error::ConfigError;
+use crate::limits::{Backoff, Limits, LimitsBuilder, ProbeTimeout, Tags};
+use crate::observe::Observer;
+
+/// The configuration of a circuit breaker: legal by construction.
+///
+/// The default: 5 consecutive failures open the circuit for 60 s, then 1 probe at a time, of which 1 success closes it.
+///
+/// ```
+/// use std::time::Duration;
+/// use atomic_breaker::Config;
+///
+/// let config = Config::builder()
+///     .name("orders")
+///     .failure_threshold(3)
+///     .recovery_timeout(Duration::from_secs(10))
+///     .backoff(2.0, Duration::from_secs(300))
+///     .jitter(0.2)
+///     .build()?;
+/// assert_eq!(config.failure_threshold(), 3);
+/// # Ok::<(), atomic_breaker::ConfigError>(())
+/// ```
+#[derive(Clone)]
+pub struct Config {
+    numbers: LimitsBuilder,
+    name: &'static str,
+    shadow: bool,
+    observer: Option<Arc<dyn Observer>>,
+}
+
+impl Config {
+    /// A builder that holds the defaults.
+    pub fn builder() -> ConfigBuilder {
+        ConfigBuilder { config: Self::default() }
+    }
+
+    /// A builder that holds these values, to change some of them.
+    ///
+    /// ```
+    /// use atomic_breaker::{CircuitBreaker, Config};
+    ///
+    /// let breaker = CircuitBreaker::new(Config::default());
+    /// let stricter = breaker.config().to_builder().failure_threshold(2).build()?;
+    /// breaker.reconfigure(stricter)?;
+    /// assert_eq!(breaker.config().failure_threshold(), 2);
+    /// # Ok::<(), atomic_breaker::ConfigError>(())
+    /// ```
+    pub fn to_builder(&self) -> ConfigBuilder {
+        ConfigBuilder { config: self.clone() }
+    }
+
+    /// The circuit's name, empty if it has none.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// Consecutive failures that open the circuit.
+    #[must_use]
+    pub const fn failure_threshold(&self) -> u32 {
+        self.numbers.failure_threshold
+    }
+
+    /// How long the circuit stays open before it lets a probe through.
+    #[must_use]
+    pub const fn recovery_timeout(&self) -> Duration {
+        self.numbers.recovery_timeout
+    }
+
+    /// Probes that may be in flight at once, `None` if unlimited.
+    #[must_use]
+    pub const fn half_open_max_calls(&self) -> Option<u32> {
+        self.numbers.half_open_max_calls
+    }
+
+    /// Successful probes that close the circuit.
+    #[must_use]
+    pub const fn success_threshold(&self) -> u32 {
+        self.numbers.success_threshold
+    }
+
+    /// When the probes in flight are written off.
+    #[must_use]
+    pub const fn probe_timeout(&self) -> ProbeTimeout {
+        self.numbers.probe_timeout
+    }
+
+    /// How the wait grows, `None` if it does not.
+    #[must_use]
+    pub const fn backoff(&self) -> Option<Backoff> {
+        self.numbers.backoff
+    }
+
+    /// The share of a wait by which it is shortened at most.
+    #[must_use]
+    pub const fn jitter(&self) -> f64 {
+        self.numbers.jitter
+    }
+
+    /// Whether rejections are only reported, not carried out.
+    #[must_use]
+    pub const fn shadow(&self) -> bool {
+        self.shadow
+    }
+
+    /// Who hears of transitions and rejections.
+    #[must_use]
+    pub fn observer(&self) -> Option<&Arc<dyn Observer>> {
+        self.observer.as_ref()
+    }
+
+    pub(crate) fn limits(&self) -> Limits {
+        self.numbers.pack()
+    }
+
+    pub(crate) const fn tags(&self) -> Tags {
+        Tags { observed: self.observer.is_some(), shadow: self.shadow }
+    }
+
+    pub(crate) const fn has_backoff(&self) -> bool {
+        self.numbers.backoff.is_some()
+    }
+
+    pub(crate) fn named(self, name: &'static str) -> Self {
+        Self { name, ..self }
+    }
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self { numbers: Limits::builder(), name: "", shadow: false, observer: None }
+    }
+}
+
+impl fmt::Debug for Config {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Config")
+            .field("name", &self.name)
+            .field("failure_threshold", &self.failure_threshold())
+            .field("recovery_timeout", &self.recovery_timeout())
+            .field("half_open_max_calls", &self.half_open_max_calls())
+            .field("success_threshold", &self.success_threshold())
+            .field("probe_timeout", &self.probe_timeout())
+            .field("backoff", &self.backoff())
+            .field("jitter", &self.jitter())
+            .field("shadow", &self.shadow)
+            .field("observed", &self.observer.is_some())
+            .finish()
+    }
+}
+
+/// Builds a [`Config`].
+///
+/// | value | legal | default |
+/// |---|---|---|
+/// | [`name`](Self::name) | any | none |
+/// | [`failure_threshold`](Self::failure_threshold) | 1..=4095 | 5 |
+/// | [`recovery_timeout`](Self::recovery_timeout) | 1 ms..=365 days | 60 s |
+/// | [`half_open_max_calls`](Self::half_open_max_calls) | 1..=63, or [unlimited](Self::half_open_unlimited) | 1 |
+/// | [`success_threshold`](Self::success_threshold) | 1..=63 | 1 |
+/// | [`probe_timeout`](Self::probe_timeout) | 1 ms..=365 days, or [never](Self::probe_timeout_never) | the wait |
+/// | [`backoff`](Self::backoff) multiplier | 1.0 and up, finite | none |
+/// | [`backoff`](Self::backoff) max | the recovery timeout..=365 days | none |
+/// | [`jitter`](Self::jitter) | 0.0..=1.0 | 0.0 |
+/// | [`shadow`](Self::shadow) | | `false` |
+/// | [`observer`](Self::observer) | | none |
+///
+/// Times are kept in whole milliseconds, rounded up.
+#[derive(Clone, Debug)]
+#[must_use = "a builder does nothing until it is built"]
+pub struct ConfigBuilder {
+    config: Config,
+}
+
+impl ConfigBuilder {
+    /// Names the circuit, in messages and events.
+    pub fn name(mut self, name: &'static str) -> Self {
+        self.config.name = name;
+        self
+    }
+
+    /// Sets how many consecutive failures open the circuit.
+    pub fn failure_threshold(self, failures: u32) -> Self {
+        self.numbers(|numbers| numbers.failure_threshold(failures))
+    }
+
+    /// Sets how long the circuit stays open before it lets a probe through.
+    pub fn recovery_timeout(self, wait: Duration) -> Self {
+        self.numbers(|numbers| numbers.recovery_timeout(wait))
+    }
+
+    /// Sets the slots of the half-open circuit: probes that may be in flight at once.
+    pub fn half_open_max_calls(self, slots: u32) -> Self {
+        self.numbers(|numbers| numbers.half_open_max_calls(slots))
+    }
+
+    /// Lets every call of the half-open circuit through. For upstreams that nothing can overload.
+    pub fn half_open_unlimited(self) -> Self {
+        self.numbers(LimitsBuilder::half_open_unlimited)
+    }
+
+    /// Sets how many successful probes close the circuit.
+    pub fn success_threshold(self, successes: u32) -> Self {
+        self.numbers(|numbers| numbers.success_threshold(successes))
+    }
+
+    /// Sets after how long the probes in flight are written off, counted from the first of them, so that the next one
+    /// may fly. Without this: after the wait of the present back-off step.
+    ///
+    /// A probe that reports after it was written off still counts: an upstream slower than this can close the circuit.
+    pub fn probe_timeout(self, timeout: Duration) -> Self {
+        self.numbers(|numbers| numbers.probe_timeout(ProbeTimeout::After(timeout)))
+    }
+
+    /// Never writes a probe off: one that hangs blocks the circuit until it reports or is dropped.
+    pub fn probe_timeout_never(self) -> Self {
+        self.numbers(|numbers| numbers.probe_timeout(ProbeTimeout::Never))
+    }
+
+    /// Multiplies the wait with each failed half-open period, up to `max`. A recovery starts over.
+    pub fn backoff(self, multiplier: f64, max: Duration) -> Self {
+        self.numbers(|numbers| numbers.backoff(multiplier, max))
+    }
+
+    /// Shortens each wait by a random part, up to this share of it, so that a fleet does not probe in step.
+    pub fn jitter(self, share: f64) -> Self {
+        self.numbers(|numbers| numbers.jitter(share))
+    }
+
+    /// Tries a configuration out: everything happens as it would, but what would be rejected is admitted, with a
+    /// permit that counts nothing, and reported to the observer as a rejection.
+    pub fn shadow(mut self, shadow: bool) -> Self {
+        self.config.shadow = shadow;
+        self
+    }
+
+    /// Reports transitions and rejections to `observer`, in place of an earlier one.
+    pub fn observer(mut self, observer: impl Observer) -> Self {
+        self.config.observer = Some(Arc::new(observer));
+        self
+    }
+
+    /// Checks every value.
+    ///
+    /// # Errors
+    ///
+    /// A [`ConfigError`] that names the first value which is outside its range.
+    ///
+    /// ```
+    /// use atomic_breaker::Config;
+    ///
+    /// let error = Config::builder().jitter(1.5).build().unwrap_err();
+    /// assert_eq!(error.to_string(), "jitter is 1.5, legal is 0..=1");
+    /// ```
+    pub fn build(self) -> Result<Config, ConfigError> {
+        let numbers = self.config.numbers.clamped(&mut |error| Err(error))?;
+        Ok(Config { numbers, ..self.config })
+    }
+
+    /// Moves every value to the nearest legal one; what is not a number becomes the lower end. Never fails.
+    ///
+    /// ```
+    /// use atomic_breaker::Config;
+    ///
+    /// assert_eq!(Config::builder().failure_threshold(0).build_clamped().failure_threshold(), 1);
+    /// ```
+    #[must_use]
+    pub fn build_clamped(self) -> Config {
+        let Ok(numbers) = self.config.numbers.clamped(&mut |_| Ok::<(), std::convert::Infallible>(()));
+        Config { numbers, ..self.config }
+    }
+
+    fn numbers(mut self, change: impl FnOnce(LimitsBuilder) -> LimitsBuilder) -> Self {
+        self.config.numbers = change(self.config.numbers);
+        self
+    }
+}

@@ -1,0 +1,58 @@
+//! The future of a protected call.
+
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use pin_project_lite::pin_project;
+
+use crate::breaker::{CircuitBreaker, path_of};
+use crate::clock::Clock;
+use crate::error::Error;
+use crate::outcome::Outcome;
+use crate::permit::Permit;
+
+pin_project! {
+    /// A future that is polled with a permit in hand, acquired at the first poll.
+    pub(crate) struct Guarded<'a, C: Clock, F, K, M> {
+        // Dropped before the permit: a probe's slot is free once its work has ended.
+        #[pin]
+        future: F,
+        breaker: &'a CircuitBreaker<C>,
+        permit: Option<Permit<'a, C>>,
+        classify: K,
+        convert: M,
+    }
+}
+
+impl<'a, C: Clock, F, K, M> Guarded<'a, C, F, K, M> {
+    #[inline]
+    pub(crate) fn new(breaker: &'a CircuitBreaker<C>, future: F, classify: K, convert: M) -> Self {
+        Self { future, breaker, permit: None, classify, convert }
+    }
+}
+
+impl<C, F, K, M, T, E, X> Future for Guarded<'_, C, F, K, M>
+where
+    C: Clock,
+    F: Future<Output = Result<T, E>>,
+    K: Fn(&Result<T, E>) -> Outcome,
+    M: Fn(Error<E>) -> X,
+{
+    type Output = Result<T, X>;
+
+    #[inline]
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let this = self.project();
+        if this.permit.is_none() {
+            match this.breaker.acquire_for(path_of::<F>) {
+                Ok(permit) => *this.permit = Some(permit),
+                Err(rejected) => return Poll::Ready(Err((this.convert)(Error::Rejected(rejected)))),
+            }
+        }
+        let result = ready!(this.future.poll(context));
+        if let Some(permit) = this.permit.take() {
+            permit.record((this.classify)(&result));
+        }
+        Poll::Ready(result.map_err(|error| (this.convert)(Error::Inner(error))))
+    }
+}

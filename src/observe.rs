@@ -1,0 +1,172 @@
+//! Who wants to hear of it: transitions and rejections.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::cell::Change;
+use crate::clock::Timestamp;
+use crate::error::Rejected;
+use crate::state::State;
+
+/// Hears of transitions and rejections.
+///
+/// A method runs on the thread that caused the event, after the event, with no lock and no guard held. It should
+/// be quick: that thread's caller waits for it. It may use the breaker. If it panics, the panic is swallowed (after
+/// the panic hook has reported it), and neither the breaker nor the caller notices.
+///
+/// Each transition is reported exactly once. Reports of two transitions may reach an observer in either order
+/// if two threads made them; [`Transition::turn`] tells.
+///
+/// ```
+/// use std::sync::Arc;
+/// use std::sync::atomic::{AtomicU32, Ordering};
+/// use atomic_breaker::{CircuitBreaker, Config, Observer, State, Transition};
+///
+/// #[derive(Default)]
+/// struct Trips(AtomicU32);
+///
+/// impl Observer for Trips {
+///     fn on_transition(&self, transition: &Transition) {
+///         if transition.to() == State::Open {
+///             self.0.fetch_add(1, Ordering::Relaxed);
+///         }
+///     }
+/// }
+///
+/// let trips = Arc::new(Trips::default());
+/// let breaker = CircuitBreaker::new(Config::builder().observer(trips.clone()).build()?);
+/// breaker.trip();
+/// assert_eq!(trips.0.load(Ordering::Relaxed), 1);
+/// # Ok::<(), atomic_breaker::ConfigError>(())
+/// ```
+pub trait Observer: Send + Sync + 'static {
+    /// The circuit changed its state.
+    fn on_transition(&self, transition: &Transition) {
+        let _ = transition;
+    }
+
+    /// A call was rejected, or would have been but for [shadow mode](crate::ConfigBuilder::shadow).
+    fn on_rejected(&self, rejected: &Rejected) {
+        let _ = rejected;
+    }
+}
+
+impl<T: Observer + ?Sized> Observer for Arc<T> {
+    fn on_transition(&self, transition: &Transition) {
+        (**self).on_transition(transition);
+    }
+
+    fn on_rejected(&self, rejected: &Rejected) {
+        (**self).on_rejected(rejected);
+    }
+}
+
+/// A change of state, with the numbers that caused it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Transition {
+    circuit: &'static str,
+    change: Change,
+    cause: Cause,
+    wait: Option<Duration>,
+}
+
+/// What made a circuit change its state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Cause {
+    /// So many failures in a row opened it.
+    Failures,
+    /// A probe failed and opened it again.
+    ProbeFailed,
+    /// Enough probes succeeded and closed it.
+    ProbesSucceeded,
+    /// Its wait was over and a call became its first probe.
+    WaitOver,
+    /// [`trip`](crate::CircuitBreaker::trip).
+    Trip,
+    /// [`reset`](crate::CircuitBreaker::reset).
+    Reset,
+    /// [`force_open`](crate::CircuitBreaker::force_open) or [`force_closed`](crate::CircuitBreaker::force_closed).
+    Force,
+}
+
+impl Transition {
+    /// `wait` tells, for a circuit that is open now, how long it stays so.
+    pub(crate) fn new(circuit: &'static str, change: Change, cause: Cause, wait: Option<Duration>) -> Self {
+        Self { circuit, change, cause, wait }
+    }
+
+    /// The circuit's name, empty if it has none.
+    #[must_use]
+    pub const fn circuit(&self) -> &'static str {
+        self.circuit
+    }
+
+    /// The state before.
+    #[must_use]
+    pub const fn from(&self) -> State {
+        self.change.from()
+    }
+
+    /// The state after.
+    #[must_use]
+    pub const fn to(&self) -> State {
+        self.change.to()
+    }
+
+    /// When it happened, on the breaker's clock.
+    #[must_use]
+    pub const fn at(&self) -> Timestamp {
+        self.change.at
+    }
+
+    /// What made the circuit change.
+    #[must_use]
+    pub const fn cause(&self) -> Cause {
+        self.cause
+    }
+
+    /// Consecutive failures when the circuit left [`Closed`](State::Closed), the one that opened it included; 0 from
+    /// any other state.
+    #[must_use]
+    pub const fn failures(&self) -> u32 {
+        self.change.before.failures() + matches!(self.cause, Cause::Failures) as u32
+    }
+
+    /// Successful probes when the circuit left [`HalfOpen`](State::HalfOpen), the one that closed it included; 0 from
+    /// any other state.
+    #[must_use]
+    pub const fn probe_successes(&self) -> u32 {
+        self.change.before.probe_successes() + matches!(self.cause, Cause::ProbesSucceeded) as u32
+    }
+
+    /// Failed half-open periods since the circuit last closed, the one that ends here included; stops at 63.
+    #[must_use]
+    pub const fn reopens(&self) -> u32 {
+        self.change.after.reopens()
+    }
+
+    /// How long the circuit stays open, back-off and jitter included; `None` unless it opened.
+    #[must_use]
+    pub const fn wait(&self) -> Option<Duration> {
+        self.wait
+    }
+
+    /// The number of this transition, wrapping after 256.
+    #[must_use]
+    pub const fn turn(&self) -> u8 {
+        self.change.after.turn()
+    }
+}
+
+/// Calls an observer so that its panic ends here.
+pub(crate) fn shielded(report: impl FnOnce()) {
+    let Err(payload) = catch_unwind(AssertUnwindSafe(report)) else {
+        return;
+    };
+    // The payload's destructor is the observer's code as well.
+    if let Err(again) = catch_unwind(AssertUnwindSafe(|| drop(payload))) {
+        std::mem::forget(again);
+    }
+}

@@ -1,0 +1,167 @@
+//! The right to make one call, and the duty to say how it went.
+
+use std::fmt;
+use std::mem;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::breaker::CircuitBreaker;
+use crate::clock::{Clock, QuantaClock};
+use crate::outcome::{Outcome, Settled};
+use crate::word::Ticket;
+
+/// The methods that both permits have; `$settle` gives the permit up and reports.
+macro_rules! settles {
+    () => {
+        /// Reports that the upstream answered.
+        ///
+        /// Never panics.
+        #[inline]
+        pub fn success(self) -> Settled {
+            self.record(Outcome::Success)
+        }
+
+        /// Reports that the upstream failed.
+        ///
+        /// Never panics.
+        #[inline]
+        pub fn failure(self) -> Settled {
+            self.record(Outcome::Failure)
+        }
+
+        /// Reports that the call says nothing about the upstream. Dropping the permit does the same.
+        ///
+        /// Never panics.
+        #[inline]
+        pub fn ignore(self) -> Settled {
+            self.record(Outcome::Ignored)
+        }
+
+        /// Reports an outcome and how long the call took.
+        ///
+        /// The time matters only to breakers that count slow calls.
+        ///
+        /// Never panics.
+        #[inline]
+        pub fn record_after(self, outcome: Outcome, took: Duration) -> Settled {
+            let _ = took;
+            self.record(outcome)
+        }
+    };
+}
+
+/// The right to make one call, borrowed from its breaker: for calls that end where they began. Costs no reference
+/// count.
+///
+/// Dropped without an outcome (early return, panic, cancelled future), it counts as [`Outcome::Ignored`].
+///
+/// ```
+/// use atomic_breaker::{CircuitBreaker, Config, Settled};
+///
+/// let breaker = CircuitBreaker::new(Config::default());
+/// let permit = breaker.try_acquire()?;
+/// // ... the call ...
+/// assert_eq!(permit.success(), Settled::Applied);
+/// # Ok::<(), atomic_breaker::Rejected>(())
+/// ```
+#[must_use = "a permit that is dropped at once ignores the call"]
+pub struct Permit<'a, C: Clock = QuantaClock> {
+    breaker: &'a CircuitBreaker<C>,
+    ticket: Ticket,
+}
+
+impl<'a, C: Clock> Permit<'a, C> {
+    #[inline]
+    pub(crate) const fn new(breaker: &'a CircuitBreaker<C>, ticket: Ticket) -> Self {
+        Self { breaker, ticket }
+    }
+
+    settles!();
+
+    /// Reports an outcome.
+    ///
+    /// Never panics.
+    #[inline]
+    pub fn record(self, outcome: Outcome) -> Settled {
+        let breaker = self.breaker;
+        breaker.settle(self.into_ticket(), outcome)
+    }
+
+    /// Gives the permit up without reporting anything.
+    #[inline]
+    pub(crate) fn into_ticket(self) -> Ticket {
+        let ticket = self.ticket.duplicate();
+        mem::forget(self);
+        ticket
+    }
+}
+
+impl<C: Clock> Drop for Permit<'_, C> {
+    #[inline]
+    fn drop(&mut self) {
+        self.breaker.release(&self.ticket);
+    }
+}
+
+impl<C: Clock> fmt::Debug for Permit<'_, C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Permit").field(&self.ticket).finish()
+    }
+}
+
+/// The right to make one call, with a share in its breaker: for calls that end elsewhere, in a task, a stream, a
+/// response body.
+///
+/// Dropped without an outcome, it counts as [`Outcome::Ignored`].
+///
+/// ```
+/// use std::sync::Arc;
+/// use std::thread;
+/// use atomic_breaker::{CircuitBreaker, Config, Settled};
+///
+/// let breaker = Arc::new(CircuitBreaker::new(Config::default()));
+/// let permit = breaker.try_acquire_owned()?;
+/// let call = thread::spawn(move || permit.success());
+/// assert_eq!(call.join().unwrap(), Settled::Applied);
+/// # Ok::<(), atomic_breaker::Rejected>(())
+/// ```
+#[must_use = "a permit that is dropped at once ignores the call"]
+pub struct OwnedPermit<C: Clock = QuantaClock> {
+    /// `None` once settled.
+    breaker: Option<Arc<CircuitBreaker<C>>>,
+    ticket: Ticket,
+}
+
+impl<C: Clock> OwnedPermit<C> {
+    pub(crate) const fn new(breaker: Arc<CircuitBreaker<C>>, ticket: Ticket) -> Self {
+        Self { breaker: Some(breaker), ticket }
+    }
+
+    settles!();
+
+    /// Reports an outcome.
+    ///
+    /// Never panics.
+    #[inline]
+    pub fn record(mut self, outcome: Outcome) -> Settled {
+        match self.breaker.take() {
+            Some(breaker) => breaker.settle(self.ticket.duplicate(), outcome),
+            None => Settled::Stale,
+        }
+    }
+}
+
+impl<C: Clock> Drop for OwnedPermit<C> {
+    #[inline]
+    fn drop(&mut self) {
+        if let Some(breaker) = &self.breaker {
+            breaker.release(&self.ticket);
+        }
+    }
+}
+
+impl<C: Clock> fmt::Debug for OwnedPermit<C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("OwnedPermit").field(&self.ticket).finish()
+    }
+}
