@@ -312,3 +312,6 @@ const fn draw(seed: u64, at: Timestamp) -> u64 {
     mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     (mixed ^ (mixed >> 31)) >> (u64::BITS - DRAW_BITS)
 }
+
+#[cfg(test)]
+mod tests;

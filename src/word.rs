@@ -318,3 +318,6 @@ impl fmt::Debug for Word {
         out.finish()
     }
 }
+
+#[cfg(test)]
+mod tests;
