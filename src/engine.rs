@@ -1,7 +1,7 @@
 //! The engine alone: a circuit in one atomic word, for those who build their own breaker.
 //!
 //! `no_std`, no dependency, no clock, no allocation, no `unsafe`. The word may live wherever an
-//! [`AtomicU64`](core::sync::atomic::AtomicU64) can: see [`StateCell::from_ref`].
+//! [`AtomicU64`] can: see [`StateCell::from_ref`].
 //!
 //! | item | what it is |
 //! |---|---|

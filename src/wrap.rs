@@ -12,7 +12,7 @@ use crate::outcome::any_error;
 /// `Args` are the types of its arguments as a tuple. The trait is sealed.
 pub trait Callable<Args>: sealed::Sealed<Args> {
     /// The type as which the wrapped function is called: `dyn Fn` with the same arguments, whose error is an
-    /// [`Error`](crate::Error) around the function's own.
+    /// [`Error`] around the function's own.
     type Wrapped<'a>: ?Sized
     where
         Self: 'a;

@@ -17,7 +17,7 @@ pub struct Ticket(u64);
 // A closed ticket is the word with its payload cleared. Any other one stands in the place of a forced word with
 // a payload that no forced word has. So a ticket equals a word only if both are closed and no failure is
 // counted, and the healthy success is one comparison.
-#[cfg(feature = "std")]
+#[cfg(any(feature = "std", test))]
 const TICKET_STALE: u64 = PAYLOAD.max();
 const TICKET_SLOT: u64 = PAYLOAD.max() - 1;
 const TICKET_PROBE: u64 = PAYLOAD.max() - 2;
@@ -25,7 +25,7 @@ const TICKET_FORCED: u64 = PAYLOAD.max() - 3;
 
 impl Ticket {
     /// A ticket that is stale from birth.
-    #[cfg(feature = "std")]
+    #[cfg(any(feature = "std", test))]
     pub(crate) const STALE: Self = Self(PAYLOAD.put(FORCED, TICKET_STALE));
 
     /// The ticket of a call admitted under a closed `word`.
@@ -75,7 +75,7 @@ impl Ticket {
         self.0 & (PAYLOAD.mask() | STATE.mask()) == SLOT
     }
 
-    #[cfg(feature = "std")]
+    #[cfg(any(feature = "std", test))]
     #[inline]
     pub(crate) const fn duplicate(&self) -> Self {
         Self(self.0)
