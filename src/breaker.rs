@@ -248,8 +248,8 @@ impl<C: Clock> CircuitBreaker<C> {
         let old = inner.config.swap(Arc::clone(&config));
         inner.numbers.store(&config);
         drop(guard);
-        // The old observer's destructor is the user's code and runs without the lock.
-        drop(old);
+        // The old observer's destructor is the user's code: it runs without the lock, and its panic ends here.
+        shielded(move || drop(old));
         Ok(())
     }
 
@@ -353,7 +353,8 @@ impl<C: Clock> CircuitBreaker<C> {
         let transition = Transition::new(inner.name, change, cause, wait);
         // Loaded in full: no guard is held while the observer runs.
         let config = inner.config.load_full();
-        shielded(|| {
+        // Moved in: this may be the last share in it, and the observer's destructor is the user's code, too.
+        shielded(move || {
             if let Some(observer) = config.observer() {
                 observer.on_transition(&transition);
             }
@@ -363,7 +364,7 @@ impl<C: Clock> CircuitBreaker<C> {
     #[cold]
     fn report_rejection(&self, rejected: &Rejected) {
         let config = self.inner.config.load_full();
-        shielded(|| {
+        shielded(move || {
             if let Some(observer) = config.observer() {
                 observer.on_rejected(rejected);
             }

@@ -78,9 +78,9 @@ impl fmt::Display for Timestamp {
 
 /// A source of time for a circuit.
 ///
-/// A clock should be monotonic and need not be more: one that steps back extends the running wait or lease by
-/// the step and does no other harm. Only differences count, so the origin is free; a circuit measures them up
-/// to 2.18 years.
+/// A clock should be monotonic and need not be more: one that steps back, by up to 12 days, extends the running wait or
+/// lease by the step and does no other harm. Only differences count, so the origin is free; a circuit measures them up to
+/// 2.18 years.
 ///
 /// Any closure that returns a [`Timestamp`] is a clock.
 ///

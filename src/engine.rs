@@ -23,7 +23,12 @@
 //! freshly opened. Periods are told apart by a count modulo 256 and the millisecond of their beginning. To be taken for
 //! one of another period, a ticket of a closed circuit would need 256 transitions within one millisecond; one of a
 //! probe must be held across a multiple of 256 transitions, with the back-off step equal again (once 63 half-open
-//! periods in a row have failed: across 128 more), and then only its verdict counts once more.
+//! periods in a row have failed: across 128 more), and then only its verdict counts once more. A probe that was written off
+//! and still hangs would give back another's slot if the clock stepped back to the very millisecond in which its own lease
+//! began and a new lease began right then.
+//!
+//! A clock that steps back by up to 12 days extends the running wait or lease by the step. A longer step reads as one
+//! forward.
 
 pub use crate::cell::{Admitted, Change, Settlement, StateCell};
 pub use crate::limits::{Backoff, Limits, LimitsBuilder, ProbeTimeout, Rules};

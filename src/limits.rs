@@ -40,7 +40,7 @@ impl Limits {
         LimitsBuilder::new()
     }
 
-    /// The half-open numbers, which may say that those of the wait hold.
+    /// The half-open numbers, which may say that those of the back-off step hold instead.
     #[cfg(feature = "std")]
     pub(crate) const fn probe_as_configured(&self) -> ProbeLimits {
         self.probe
@@ -105,7 +105,7 @@ impl Rules for Limits {
 
     #[inline]
     fn probe(&self, reopens: u32) -> ProbeLimits {
-        if self.probe.follows_wait() { self.step(reopens).as_probe() } else { self.probe }
+        self.step(reopens).as_probe().unwrap_or(self.probe)
     }
 
     #[inline]
@@ -297,7 +297,7 @@ impl LimitsBuilder {
             span("probe_timeout", timeout, MIN_TIMEOUT)?;
         }
         if let Some(backoff) = &mut self.backoff {
-            span("backoff max", &mut backoff.max, self.recovery_timeout)?;
+            span("backoff.max", &mut backoff.max, self.recovery_timeout)?;
         }
 
         let mut number = |field, value: &mut f64, min: f64, max: f64| {
@@ -315,7 +315,7 @@ impl LimitsBuilder {
             Ok(())
         };
         if let Some(backoff) = &mut self.backoff {
-            number("backoff multiplier", &mut backoff.multiplier, 1.0, f64::MAX)?;
+            number("backoff.multiplier", &mut backoff.multiplier, 1.0, f64::MAX)?;
         }
         number("jitter", &mut self.jitter, 0.0, 1.0)?;
         Ok(self)
@@ -324,11 +324,6 @@ impl LimitsBuilder {
     /// Packs values that are known to be legal.
     pub(crate) fn pack(&self) -> Limits {
         let slots = self.half_open_max_calls.unwrap_or(UNLIMITED);
-        let probe = match self.probe_timeout {
-            ProbeTimeout::Wait => ProbeLimits::FOLLOWS_WAIT,
-            ProbeTimeout::After(timeout) => ProbeLimits::new(slots, whole_ms(timeout)),
-            ProbeTimeout::Never => ProbeLimits::new(slots, NEVER),
-        };
         // Half a step up, then truncated: rounded, in a form that core has.
         let jitter = (self.jitter * f64::from(JITTER_ONE) + 0.5) as u32;
         let base = whole_ms(self.recovery_timeout);
@@ -341,6 +336,17 @@ impl LimitsBuilder {
                 *step = OpenLimits::new(slots, (wait as u64).max(base), jitter);
             }
         }
+        let probe = match self.probe_timeout {
+            ProbeTimeout::After(timeout) => ProbeLimits::new(slots, whole_ms(timeout)),
+            ProbeTimeout::Never => ProbeLimits::new(slots, NEVER),
+            ProbeTimeout::Wait if self.backoff.is_none() => ProbeLimits::new(slots, base),
+            ProbeTimeout::Wait => {
+                for step in &mut open {
+                    *step = step.for_probes();
+                }
+                ProbeLimits::new(slots, base).with_table()
+            }
+        };
         let settle = SettleLimits::new(self.failure_threshold, self.success_threshold);
         Limits { settle, probe, open, seed: self.seed }
     }

@@ -8,8 +8,8 @@ use crate::limits::{OpenLimits, ProbeLimits, Rules, STEPS, SettleLimits, Tags, s
 
 /// The packed words of [`Limits`](crate::engine::Limits), each in an atomic.
 ///
-/// A decision reads one of them, so it goes by one configuration even while another is being stored. The words of the
-/// other back-off steps are made when a configuration first has a back-off, and stay.
+/// A decision goes by the one word that it reads last, so by one configuration, even while another is being stored. The
+/// words of the back-off steps are made when a configuration first has a back-off, and stay.
 pub(super) struct Numbers {
     settle: AtomicU64,
     open: AtomicU64,
@@ -35,18 +35,28 @@ impl Numbers {
     pub(super) fn store(&self, config: &Config) {
         let limits = config.limits();
         let tags = config.tags();
+        let probe = limits.probe_as_configured().tagged(tags);
         let mut open = limits.step(0).tagged(tags);
+        // The word that sends readers to the table comes after the table, one that no longer does so before it.
+        if !probe.has_table() {
+            self.probe.store(probe.to_bits(), Ordering::Release);
+        }
         if config.has_backoff() {
             let table = self.table.get_or_init(|| Box::new([const { AtomicU64::new(0) }; STEPS]));
             for (reopens, step) in (0..).zip(table.iter()) {
-                step.store(limits.step(reopens).tagged(tags).to_bits(), Ordering::Relaxed);
+                step.store(limits.step(reopens).tagged(tags).to_bits(), Ordering::Release);
             }
             open = open.with_table();
         }
-        // Release: pairs with the load in `open`; whoever sees the flag sees the table's words.
+        // Release, here and above: pairs with the loads below; whoever is sent to the table finds its words there.
         self.open.store(open.to_bits(), Ordering::Release);
-        self.probe.store(limits.probe_as_configured().tagged(tags).to_bits(), Ordering::Release);
+        self.probe.store(probe.to_bits(), Ordering::Release);
         self.settle.store(limits.settle().tagged(tags).to_bits(), Ordering::Release);
+    }
+
+    fn step(&self, reopens: u32) -> Option<OpenLimits> {
+        let step = &self.table.get()?[reopens as usize % STEPS];
+        Some(OpenLimits::from_bits(step.load(Ordering::Acquire)))
     }
 
     pub(super) fn tags(&self) -> Tags {
@@ -68,16 +78,21 @@ impl Rules for Numbers {
         if reopens == 0 || !open.has_table() {
             return open;
         }
-        match self.table.get() {
-            Some(table) => OpenLimits::from_bits(table[reopens as usize % STEPS].load(Ordering::Relaxed)),
-            None => open,
-        }
+        self.step(reopens).unwrap_or(open)
     }
 
     #[inline]
     fn probe(&self, reopens: u32) -> ProbeLimits {
-        let probe = ProbeLimits::from_bits(self.probe.load(Ordering::Acquire));
-        if probe.follows_wait() { self.open(reopens).as_probe() } else { probe }
+        loop {
+            let probe = ProbeLimits::from_bits(self.probe.load(Ordering::Acquire));
+            if !probe.has_table() {
+                return probe;
+            }
+            if let Some(step) = self.step(reopens).and_then(OpenLimits::as_probe) {
+                return step;
+            }
+            // A table that is not for probes has come in, and before it a word that does not send readers there.
+        }
     }
 
     #[inline]

@@ -48,18 +48,23 @@ impl CoarseClock {
         let upkeep = Upkeep::start(exact, tick).map_err(CoarseClockError::Spawn)?;
         Ok(Self { exact, upkeep: Arc::new(upkeep) })
     }
+
+    #[inline]
+    fn since_origin(&self, instant: quanta::Instant) -> Timestamp {
+        let elapsed = instant.saturating_duration_since(self.exact.source().origin);
+        Timestamp::from_nanos(elapsed.as_nanos() as u64)
+    }
 }
 
 impl Clock for CoarseClock {
     #[inline]
     fn now(&self) -> Timestamp {
-        let source = self.exact.source();
-        let elapsed = source.clock.recent().saturating_duration_since(source.origin);
-        Timestamp::from_nanos(elapsed.as_nanos() as u64)
+        self.since_origin(self.exact.source().clock.recent())
     }
 
     fn precise(&self) -> Timestamp {
-        self.exact.now()
+        // Not that of `QuantaClock`, which rounds once where recent time is rounded twice: `now` must not lead.
+        self.since_origin(self.exact.source().clock.now())
     }
 }
 

@@ -38,7 +38,8 @@ impl ConfigError {
         Self { field, value, min, max }
     }
 
-    /// The name of the offending value, as its builder method is called.
+    /// The name of the offending value: that of its builder method, and of the argument if there are several
+    /// (`backoff.max`).
     #[must_use]
     pub const fn field(&self) -> &'static str {
         self.field

@@ -18,14 +18,18 @@ const JITTER_FRACTION: u32 = 16;
 
 // All three packed words keep the same things in the same bits:
 //
-//   tags 2 | table 1 | jitter 17 | slots 6 | time 35        open, half-open
-//   tags 2 |                  successes 6 | failures 12     settling
+//   tags 2 | probes 1 | table 1 | jitter 17 | slots 6 | time 35     open, half-open
+//   tags 2 |                              successes 6 | failures 12  settling
+//
+// `table` says that the numbers of the back-off step hold in place of these; `probes` says, of those, that half-open
+// circuits go by them, too.
 const TIME_BITS: u32 = 35;
 const SLOTS_SHIFT: u32 = TIME_BITS;
 const SLOTS_BITS: u32 = 6;
 const JITTER_SHIFT: u32 = SLOTS_SHIFT + SLOTS_BITS;
 const JITTER_BITS: u32 = JITTER_FRACTION + 1;
 const TABLE_SHIFT: u32 = JITTER_SHIFT + JITTER_BITS;
+const PROBES_SHIFT: u32 = TABLE_SHIFT + 1;
 const TAGS_SHIFT: u32 = 62;
 const FAILURES_BITS: u32 = 12;
 const SUCCESSES_BITS: u32 = 6;
@@ -35,7 +39,7 @@ const _: () = {
     assert!(longest_ms < 1 << TIME_BITS, "every time fits");
     assert!(MAX_PROBES < 1 << SLOTS_BITS && MAX_PROBES < 1 << SUCCESSES_BITS, "every count of probes fits");
     assert!(MAX_FAILURES < 1 << FAILURES_BITS, "every threshold fits");
-    assert!(TABLE_SHIFT < TAGS_SHIFT, "the fields do not overlap");
+    assert!(PROBES_SHIFT < TAGS_SHIFT, "the fields do not overlap");
     let largest_product = longest_ms as u128 * JITTER_ONE as u128 * ((1u128 << DRAW_BITS) - 1);
     assert!(largest_product <= u64::MAX as u128, "jitter cannot overflow");
 };
@@ -133,6 +137,21 @@ impl OpenLimits {
         Self(wait_ms | (slots as u64) << SLOTS_SHIFT | (jitter as u64) << JITTER_SHIFT)
     }
 
+    /// Says that half-open circuits go by these numbers, too.
+    pub(super) const fn for_probes(self) -> Self {
+        Self(self.0 | 1 << PROBES_SHIFT)
+    }
+
+    /// The numbers of a half-open circuit, if it goes by these.
+    #[inline]
+    pub(crate) const fn as_probe(self) -> Option<ProbeLimits> {
+        if self.0 >> PROBES_SHIFT & 1 == 0 {
+            return None;
+        }
+        let of_open_circuits = ((1 << (PROBES_SHIFT - JITTER_SHIFT + 1)) - 1) << JITTER_SHIFT;
+        Some(ProbeLimits(self.0 & !of_open_circuits))
+    }
+
     /// Says that the other back-off steps have words of their own.
     #[cfg(feature = "std")]
     pub(crate) const fn with_table(self) -> Self {
@@ -157,12 +176,6 @@ impl OpenLimits {
         let shortened = wait - ((wait * jitter * draw) >> (JITTER_FRACTION + DRAW_BITS));
         if shortened == 0 { 1 } else { shortened }
     }
-
-    /// The same numbers as those of a half-open circuit whose probe timeout is the wait.
-    pub(crate) const fn as_probe(self) -> ProbeLimits {
-        let jitter_and_table = ((1 << (JITTER_BITS + 1)) - 1) << JITTER_SHIFT;
-        ProbeLimits(self.0 & !jitter_and_table)
-    }
 }
 
 impl fmt::Debug for OpenLimits {
@@ -185,15 +198,18 @@ impl ProbeLimits {
         Tags::of(self.0)
     }
 
-    /// Says that the numbers are those of the back-off step.
-    pub(super) const FOLLOWS_WAIT: Self = Self(1 << TABLE_SHIFT);
+    /// Says that the numbers of the back-off step hold in place of these.
+    pub(super) const fn with_table(self) -> Self {
+        Self(self.0 | 1 << TABLE_SHIFT)
+    }
 
     pub(super) const fn new(slots: u32, timeout_ms: u64) -> Self {
         Self(timeout_ms | (slots as u64) << SLOTS_SHIFT)
     }
 
+    #[cfg(feature = "std")]
     #[inline]
-    pub(crate) const fn follows_wait(self) -> bool {
+    pub(crate) const fn has_table(self) -> bool {
         self.0 >> TABLE_SHIFT & 1 != 0
     }
 
@@ -216,9 +232,6 @@ impl ProbeLimits {
 
 impl fmt::Debug for ProbeLimits {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.follows_wait() {
-            return f.write_str("ProbeLimits(those of the wait)");
-        }
         f.debug_struct("ProbeLimits")
             .field("slots", &self.slots())
             .field("timeout_ms", &self.timeout_ms())

@@ -49,8 +49,8 @@ fn rejected(step: Step<Result<Ticket, Rejected>>) -> (Reason, Option<u64>) {
     (rejected.reason(), rejected.retry_after().map(|left| left.as_millis() as u64))
 }
 
-fn word_after<A>(step: Step<A>) -> Word {
-    step.next.expect("the word changes").word
+fn word_after<A>(Step { next, .. }: Step<A>) -> Word {
+    next.expect("the word changes").word
 }
 
 #[test]
@@ -138,7 +138,7 @@ fn rule_4_never_means_never() {
 
 #[test]
 fn rule_4_by_default_the_lease_is_the_wait_without_its_jitter() {
-    let limits = limits(|l| l.backoff(3.0, Duration::from_millis(5_000)).jitter(1.0));
+    let limits = limits(|l| l.backoff(3.0, Duration::from_secs(5)).jitter(1.0));
     // Two failed half-open periods: 1 s * 3 * 3, at most 5 s.
     assert_eq!(rejected(acquire(half_open(1, 0), &limits, &ms(9_000))).1, Some(5_000));
 }
@@ -277,11 +277,11 @@ fn rule_9_no_count_leaves_its_field() {
 #[test]
 fn rule_11_the_wait_grows_up_to_its_ceiling_and_is_truncated() {
     let wait = |limits: &Limits, reopens| limits.open(reopens).wait_ms(0);
-    let growing = limits(|l| l.backoff(1.7, Duration::from_millis(4_000)));
+    let growing = limits(|l| l.backoff(1.7, Duration::from_secs(4)));
     assert_eq!([0, 1, 2, 3, 63].map(|reopens| wait(&growing, reopens)), [1_000, 1_700, 2_890, 4_000, 4_000]);
-    let flat = limits(|l| l.backoff(1.0, Duration::from_millis(4_000)));
+    let flat = limits(|l| l.backoff(1.0, Duration::from_secs(4)));
     assert_eq!([0, 1, 63].map(|reopens| wait(&flat, reopens)), [1_000; 3]);
-    let steep = limits(|l| l.backoff(f64::MAX, Duration::from_millis(4_000)));
+    let steep = limits(|l| l.backoff(f64::MAX, Duration::from_secs(4)));
     assert_eq!([0, 1, 63].map(|reopens| wait(&steep, reopens)), [1_000, 4_000, 4_000]);
     let none = limits(|l| l);
     assert_eq!([0, 1, 63].map(|reopens| wait(&none, reopens)), [1_000; 3]);

@@ -43,8 +43,8 @@ fn modes_decode() {
 #[test]
 fn counts_read_zero_in_states_that_do_not_count_them() {
     for state in [CLOSED, HALF_OPEN, OPEN, FORCED] {
-        let word = Word(PAYLOAD.put(state, 0b10_0011_00_0101));
-        assert_eq!(word.failures(), if state == CLOSED { 0b10_0011_00_0101 } else { 0 });
+        let word = Word(PAYLOAD.put(state, 0b1000_1100_0101));
+        assert_eq!(word.failures(), if state == CLOSED { 0b1000_1100_0101 } else { 0 });
         assert_eq!(word.probes_in_flight(), if state == HALF_OPEN { 0b00_0101 } else { 0 });
         assert_eq!(word.probe_successes(), if state == HALF_OPEN { 0b10_0011 } else { 0 });
     }
@@ -152,6 +152,9 @@ fn a_stale_ticket_and_foreign_bits_are_current_nowhere() {
         Ticket::from_bits(FORCED),
         Ticket::from_bits(PAYLOAD.put(CLOSED, 1)),
     ];
+    for ticket in &foreign {
+        assert_eq!(*ticket, Ticket::STALE);
+    }
     for ticket in foreign {
         for state in [CLOSED, HALF_OPEN, OPEN, FORCED] {
             for payload in [0, 1, 2, PAYLOAD.max()] {
@@ -159,6 +162,21 @@ fn a_stale_ticket_and_foreign_bits_are_current_nowhere() {
                 assert!(!ticket.is_current_in(word), "{ticket:?} in {word:?}");
             }
         }
+    }
+}
+
+#[test]
+fn tickets_survive_a_round_trip_through_their_bits() {
+    let word = Word(0).to_open(7, 5, 0).to_half_open(9, 1);
+    let tickets = [
+        Ticket::closed(Word(0).to_closed(7)),
+        Ticket::slot(word),
+        Ticket::probe(word),
+        Ticket::forced(Word(0).to_forced_closed(7)),
+        Ticket::STALE,
+    ];
+    for ticket in tickets {
+        assert_eq!(Ticket::from_bits(ticket.duplicate().to_bits()), ticket);
     }
 }
 

@@ -17,7 +17,6 @@ pub struct Ticket(u64);
 // A closed ticket is the word with its payload cleared. Any other one stands in the place of a forced word with
 // a payload that no forced word has. So a ticket equals a word only if both are closed and no failure is
 // counted, and the healthy success is one comparison.
-#[cfg(any(feature = "std", test))]
 const TICKET_STALE: u64 = PAYLOAD.max();
 const TICKET_SLOT: u64 = PAYLOAD.max() - 1;
 const TICKET_PROBE: u64 = PAYLOAD.max() - 2;
@@ -25,7 +24,6 @@ const TICKET_FORCED: u64 = PAYLOAD.max() - 3;
 
 impl Ticket {
     /// A ticket that is stale from birth.
-    #[cfg(any(feature = "std", test))]
     pub(crate) const STALE: Self = Self(PAYLOAD.put(FORCED, TICKET_STALE));
 
     /// The ticket of a call admitted under a closed `word`.
@@ -54,11 +52,13 @@ impl Ticket {
         Self(PAYLOAD.put(STATE.put(word.0, FORCED), mark))
     }
 
-    /// Reads a ticket from bits that [`to_bits`](Ticket::to_bits) gave. Bits from elsewhere are safe, too: they
-    /// are stale, or settle as the ticket would that they happen to spell.
-    #[inline]
+    /// Reads a ticket from bits that [`to_bits`](Ticket::to_bits) gave. Bits from elsewhere are safe, too: they settle
+    /// as the ticket would that they happen to spell, or are stale if they spell none.
     pub const fn from_bits(bits: u64) -> Self {
-        Self(bits)
+        match (STATE.get(bits), PAYLOAD.get(bits)) {
+            (CLOSED, 0) | (FORCED, TICKET_FORCED | TICKET_PROBE | TICKET_SLOT) => Self(bits),
+            _ => Self::STALE,
+        }
     }
 
     /// The bits of this ticket.
