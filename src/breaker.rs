@@ -10,8 +10,8 @@ use crossbeam_utils::CachePadded;
 use crate::cell::{Change, StateCell};
 use crate::clock::{Clock, QuantaClock};
 use crate::config::Config;
-use crate::error::{ConfigError, Rejected};
-use crate::limits::Rules;
+use crate::error::{ConfigError, Reason, Rejected};
+use crate::limits::{Rules, Tags};
 use crate::observe::{Cause, Transition, shielded};
 use crate::outcome::{Outcome, Settled};
 use crate::permit::{OwnedPermit, Permit};
@@ -123,7 +123,7 @@ impl<C: Clock> CircuitBreaker<C> {
     /// ```
     #[inline]
     pub fn try_acquire(&self) -> Result<Permit<'_, C>, Rejected> {
-        self.acquire_for(nobody)
+        self.acquire_for(None)
     }
 
     /// Asks to make a call that will end elsewhere: the permit shares in the breaker.
@@ -255,7 +255,7 @@ impl<C: Clock> CircuitBreaker<C> {
 
     /// As [`try_acquire`](CircuitBreaker::try_acquire); a rejection of a nameless circuit names `caller`.
     #[inline]
-    pub(crate) fn acquire_for(&self, caller: fn() -> &'static str) -> Result<Permit<'_, C>, Rejected> {
+    pub(crate) fn acquire_for(&self, caller: Caller) -> Result<Permit<'_, C>, Rejected> {
         let word = self.inner.cell.word();
         if word.is_closed() {
             return Ok(Permit::new(self, Ticket::closed(word)));
@@ -280,16 +280,29 @@ impl<C: Clock> CircuitBreaker<C> {
         }
     }
 
+    /// The rejection of an open circuit is the one that happens often: it is decided here, without the loop.
     #[inline(never)]
-    fn acquire_unhealthy(&self, word: Word, caller: fn() -> &'static str) -> Result<Permit<'_, C>, Rejected> {
-        let Inner { cell, numbers, clock, .. } = &*self.inner;
-        // The rejection of an open circuit is the one that happens often; it needs no loop.
-        if word.is_open() {
-            let limits = numbers.open(word.reopens());
-            if let Err(rejected) = transition::wait_over(word, limits, clock.now()) {
-                return self.reject(rejected, caller);
-            }
+    fn acquire_unhealthy(&self, word: Word, caller: Caller) -> Result<Permit<'_, C>, Rejected> {
+        let Inner { numbers, clock, .. } = &*self.inner;
+        if !word.is_open() {
+            return self.acquire_probe(caller);
         }
+        let limits = numbers.open(word.reopens());
+        let left = transition::wait_left_ms(word, limits, clock.now());
+        if left == 0 {
+            return self.acquire_probe(caller);
+        }
+        let rejected = Rejected::new(Reason::Open, left, limits.tags());
+        if limits.tags() == Tags::default() {
+            Err(self.named(rejected, caller))
+        } else {
+            self.reject(rejected, caller)
+        }
+    }
+
+    #[inline(never)]
+    fn acquire_probe(&self, caller: Caller) -> Result<Permit<'_, C>, Rejected> {
+        let Inner { cell, numbers, clock, .. } = &*self.inner;
         match cell.try_acquire(numbers, clock) {
             Ok(admitted) => {
                 // The permit comes first: should a report ever unwind, the slot is given back.
@@ -301,10 +314,18 @@ impl<C: Clock> CircuitBreaker<C> {
         }
     }
 
-    fn reject(&self, rejected: Rejected, caller: fn() -> &'static str) -> Result<Permit<'_, C>, Rejected> {
+    #[inline]
+    fn named(&self, rejected: Rejected, caller: Caller) -> Rejected {
+        match caller {
+            Some(path) if self.inner.name.is_empty() => rejected.of_circuit(path()),
+            _ => rejected.of_circuit(self.inner.name),
+        }
+    }
+
+    #[inline(never)]
+    fn reject(&self, rejected: Rejected, caller: Caller) -> Result<Permit<'_, C>, Rejected> {
         let tags = rejected.tags();
-        let name = self.inner.name;
-        let rejected = rejected.untagged().of_circuit(if name.is_empty() { caller() } else { name });
+        let rejected = self.named(rejected.untagged(), caller);
         if tags.observed {
             self.report_rejection(&rejected);
         }
@@ -381,7 +402,5 @@ impl<C: Clock> fmt::Debug for CircuitBreaker<C> {
     }
 }
 
-/// The caller of a permit, who has no name.
-fn nobody() -> &'static str {
-    ""
-}
+/// Who tells the name of the function to be called, asked only where a rejection needs it.
+pub(crate) type Caller = Option<fn() -> &'static str>;

@@ -44,7 +44,7 @@ where
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.project();
         if this.permit.is_none() {
-            match this.breaker.acquire_for(path_of::<F>) {
+            match this.breaker.acquire_for(Some(path_of::<F>)) {
                 Ok(permit) => *this.permit = Some(permit),
                 Err(rejected) => return Poll::Ready(Err((this.convert)(Error::Rejected(rejected)))),
             }

@@ -180,16 +180,21 @@ pub const fn retire(word: Word) -> Result<Word, Word> {
 }
 
 /// Whether the wait of an open word is over (rules 2 and 3).
-#[inline]
-pub(crate) const fn wait_over(word: Word, limits: OpenLimits, now: Timestamp) -> Result<(), Rejected> {
-    match remaining_ms(word, limits.wait_ms(word.payload()), now) {
+const fn wait_over(word: Word, limits: OpenLimits, now: Timestamp) -> Result<(), Rejected> {
+    match wait_left_ms(word, limits, now) {
         0 => Ok(()),
         left => Err(Rejected::new(Reason::Open, left, limits.tags())),
     }
 }
 
+/// Milliseconds until the wait of an open word is over, 0 if it is.
+#[inline]
+pub(crate) const fn wait_left_ms(word: Word, limits: OpenLimits, now: Timestamp) -> u64 {
+    remaining_ms(word, limits.wait_ms(word.payload()), now)
+}
+
 /// Whether the probes that fill a half-open word are overdue (rule 4).
-pub(crate) const fn lease_over(word: Word, limits: ProbeLimits, now: Timestamp) -> Result<(), Rejected> {
+const fn lease_over(word: Word, limits: ProbeLimits, now: Timestamp) -> Result<(), Rejected> {
     let left = match limits.timeout_ms() {
         None => Rejected::UNKNOWN,
         Some(timeout) => match remaining_ms(word, timeout, now) {
@@ -200,7 +205,7 @@ pub(crate) const fn lease_over(word: Word, limits: ProbeLimits, now: Timestamp) 
     Err(Rejected::new(Reason::HalfOpen, left, limits.tags()))
 }
 
-pub(crate) const fn forced_open(limits: OpenLimits) -> Rejected {
+const fn forced_open(limits: OpenLimits) -> Rejected {
     Rejected::new(Reason::ForcedOpen, Rejected::UNKNOWN, limits.tags())
 }
 

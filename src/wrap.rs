@@ -66,7 +66,7 @@ macro_rules! callable {
                 Self: 'a,
             {
                 let closure = move |$($arg: $arg),*| {
-                    breaker.call_as(path_of::<F>, any_error, || self($($arg),*))
+                    breaker.call_as(Some(path_of::<F>), any_error, || self($($arg),*))
                 };
                 Callee::<_, Self::Wrapped<'a>> { closure, as_dyn: |closure| closure }
             }

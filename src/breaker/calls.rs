@@ -3,7 +3,7 @@
 use std::any::type_name;
 use std::ops::Deref;
 
-use super::CircuitBreaker;
+use super::{Caller, CircuitBreaker};
 use crate::clock::Clock;
 use crate::error::{Error, Rejected};
 use crate::future::Guarded;
@@ -64,7 +64,7 @@ impl<C: Clock> CircuitBreaker<C> {
         K: FnOnce(&Result<T, E>) -> Outcome,
         F: FnOnce() -> Result<T, E>,
     {
-        self.call_as(path_of::<F>, classify, f)
+        self.call_as(Some(path_of::<F>), classify, f)
     }
 
     /// Makes a call and returns the caller's own error, which has a place for rejections.
@@ -239,12 +239,7 @@ impl<C: Clock> CircuitBreaker<C> {
 
     /// As [`call_with`](CircuitBreaker::call_with); a rejection of a nameless circuit names `caller`.
     #[inline]
-    pub(crate) fn call_as<K, F, T, E>(
-        &self,
-        caller: fn() -> &'static str,
-        classify: K,
-        f: F,
-    ) -> Result<T, Error<E>>
+    pub(crate) fn call_as<K, F, T, E>(&self, caller: Caller, classify: K, f: F) -> Result<T, Error<E>>
     where
         K: FnOnce(&Result<T, E>) -> Outcome,
         F: FnOnce() -> Result<T, E>,

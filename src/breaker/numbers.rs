@@ -54,6 +54,7 @@ impl Numbers {
         self.settle.store(limits.settle().tagged(tags).to_bits(), Ordering::Release);
     }
 
+    #[inline]
     fn step(&self, reopens: u32) -> Option<OpenLimits> {
         let step = &self.table.get()?[reopens as usize % STEPS];
         Some(OpenLimits::from_bits(step.load(Ordering::Acquire)))
