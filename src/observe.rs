@@ -141,10 +141,14 @@ impl Transition {
         self.change.before.probe_successes() + matches!(self.cause, Cause::ProbesSucceeded) as u32
     }
 
-    /// Failed half-open periods since the circuit last closed, the one that ends here included; stops at 63.
+    /// Failed half-open periods since the circuit last closed, one that ends here included; stops at 63. When the
+    /// circuit closes, this tells how many it took.
     #[must_use]
     pub const fn reopens(&self) -> u32 {
-        self.change.after.reopens()
+        match self.change.to() {
+            State::Open => self.change.after.reopens(),
+            _ => self.change.before.reopens(),
+        }
     }
 
     /// How long the circuit stays open, back-off and jitter included; `None` unless it opened.
