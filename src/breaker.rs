@@ -10,12 +10,12 @@ use crossbeam_utils::CachePadded;
 use crate::cell::{Change, StateCell};
 use crate::clock::{Clock, QuantaClock};
 use crate::config::Config;
-use crate::error::{ConfigError, Reason, Rejected};
+use crate::error::{ConfigError, ConfigErrorKind, Reason, Rejected, Value};
 use crate::limits::{Rules, Tags};
 use crate::observe::{Cause, Transition, shielded};
 use crate::outcome::{Outcome, Settled};
 use crate::permit::{OwnedPermit, Permit};
-use crate::snapshot::Snapshot;
+use crate::snapshot::{Snapshot, WindowTotals};
 use crate::state::State;
 use crate::transition;
 use crate::word::{Ticket, Word};
@@ -23,9 +23,12 @@ use crate::word::{Ticket, Word};
 mod calls;
 mod control;
 mod numbers;
+mod windowed;
 
 pub(crate) use self::calls::path_of;
 use self::numbers::Numbers;
+pub(crate) use self::windowed::Began;
+use self::windowed::Windowed;
 
 /// A circuit breaker.
 ///
@@ -34,7 +37,7 @@ use self::numbers::Numbers;
 /// reads the circuit's word twice and writes nothing.
 ///
 /// A breaker takes 128 bytes, one pair of cache lines, so that neighbours in an array do not slow each other down; a
-/// configuration with back-off adds 512 bytes.
+/// configuration with back-off adds 512 bytes, a window [what its docs say](crate::Window#memory).
 ///
 /// ```
 /// use std::sync::LazyLock;
@@ -60,6 +63,8 @@ pub struct CircuitBreaker<C = QuantaClock> {
 struct Inner<C> {
     cell: StateCell,
     numbers: Numbers,
+    /// `None`: consecutive failures, counted in the word.
+    window: Option<Box<CachePadded<Windowed>>>,
     /// As in `config`; here, because a rejection names it.
     name: &'static str,
     clock: C,
@@ -91,9 +96,11 @@ impl<C: Clock> CircuitBreaker<C> {
     #[must_use]
     pub fn with_clock(config: Config, clock: C) -> Self {
         let seed = RandomState::new().hash_one(config.name());
+        let windowed = |window| Box::new(CachePadded::new(Windowed::new(window, &config)));
         let inner = Inner {
             cell: StateCell::new(),
             numbers: Numbers::new(&config, seed),
+            window: config.window().map(windowed),
             name: config.name(),
             clock,
             config: ArcSwap::from_pointee(config),
@@ -188,7 +195,8 @@ impl<C: Clock> CircuitBreaker<C> {
     /// ```
     #[must_use]
     pub fn state(&self) -> State {
-        self.snapshot().effective_state()
+        let word = self.inner.cell.word();
+        self.snapshot_of(word, None).effective_state()
     }
 
     /// All that can be seen of the circuit at this moment. Changes nothing.
@@ -203,7 +211,11 @@ impl<C: Clock> CircuitBreaker<C> {
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {
         let word = self.inner.cell.word();
-        Snapshot::new(word, transition::peek(word, &self.inner.numbers, &self.inner.clock))
+        self.snapshot_of(word, self.window_totals(word))
+    }
+
+    fn snapshot_of(&self, word: Word, window: Option<WindowTotals>) -> Snapshot {
+        Snapshot::new(word, transition::peek(word, &self.inner.numbers, &self.inner.clock), window)
     }
 
     /// The configuration in force.
@@ -222,12 +234,13 @@ impl<C: Clock> CircuitBreaker<C> {
     ///
     /// The state stays. Every decision goes by one configuration, the old or the new. The wait of an open circuit
     /// becomes the new one, counted from when it opened; a lowered threshold trips at the next failure; with fewer
-    /// slots, nobody is admitted until fewer probes are in flight. The name stays that of construction.
+    /// slots, nobody is admitted until fewer probes are in flight. With a window, rates, `min_calls` and slow calls are
+    /// those of the next failure. The name stays that of construction.
     ///
     /// # Errors
     ///
-    /// None at present: a [`Config`] is legal by construction. A configuration that cannot be taken over by a
-    /// breaker in use will be refused with a [`ConfigError`], and the old one stays in force.
+    /// A [`ConfigError`] of the kind [`OtherWindow`](ConfigErrorKind::OtherWindow) if the shape of the window is not that
+    /// of construction, or if there is a window in one of them only; the old configuration stays in force.
     ///
     /// # Examples
     ///
@@ -241,12 +254,22 @@ impl<C: Clock> CircuitBreaker<C> {
     /// ```
     pub fn reconfigure(&self, config: Config) -> Result<(), ConfigError> {
         let inner = &*self.inner;
+        // No reconfiguration changes it, so any is as good as the present one.
+        let made = inner.config.load().window();
+        if config.window() != made {
+            let (value, made) = (Value::window(config.window()), Value::window(made));
+            let kind = ConfigErrorKind::OtherWindow;
+            return Err(ConfigError::of_kind(kind, "failure_rate.window", value, made, made));
+        }
         let config = Arc::new(config.named(inner.name));
         // A thread that panicked here left one whole configuration in each place, and this one replaces both.
         let guard = inner.replacing.lock().unwrap_or_else(PoisonError::into_inner);
         // Observers are looked up where the numbers say that there is one, so they come first.
         let old = inner.config.swap(Arc::clone(&config));
         inner.numbers.store(&config);
+        if let Some(windowed) = &inner.window {
+            windowed.store(&config);
+        }
         drop(guard);
         // The old observer's destructor is the user's code: it runs without the lock, and its panic ends here.
         shielded(move || drop(old));
@@ -265,7 +288,8 @@ impl<C: Clock> CircuitBreaker<C> {
 
     #[inline]
     pub(crate) fn settle(&self, ticket: Ticket, outcome: Outcome) -> Settled {
-        if self.inner.cell.is_quiet(&ticket, outcome) {
+        // With a window, a success is no quieter than a failure.
+        if self.inner.cell.is_quiet(&ticket, outcome) && self.inner.window.is_none() {
             return Settled::Applied;
         }
         self.settle_noted(ticket, outcome)
@@ -343,6 +367,15 @@ impl<C: Clock> CircuitBreaker<C> {
 
     #[inline(never)]
     fn settle_noted(&self, ticket: Ticket, outcome: Outcome) -> Settled {
+        match &self.inner.window {
+            None => self.settle_counted(ticket, outcome),
+            Some(windowed) => self.settle_windowed(windowed, ticket, outcome, 0),
+        }
+    }
+
+    /// Settles what is counted in the word: every outcome without a window, and those of probes.
+    #[inline]
+    fn settle_counted(&self, ticket: Ticket, outcome: Outcome) -> Settled {
         let Inner { cell, numbers, clock, .. } = &*self.inner;
         let settlement = cell.settle(ticket, outcome, numbers, clock);
         if let Some(change) = settlement.change {
@@ -359,19 +392,20 @@ impl<C: Clock> CircuitBreaker<C> {
     #[inline]
     fn report(&self, change: Option<Change>, cause: Cause) {
         if let Some(change) = change {
-            self.report_transition(change, cause);
+            self.report_transition(change, cause, None);
         }
     }
 
     #[cold]
-    fn report_transition(&self, change: Change, cause: Cause) {
+    fn report_transition(&self, change: Change, cause: Cause, window: Option<WindowTotals>) {
         let inner = &*self.inner;
         if !inner.numbers.tags().observed {
             return;
         }
         let after = change.after;
         let wait = after.is_open().then(|| transition::wait(after, inner.numbers.open(after.reopens())));
-        let transition = Transition::new(inner.name, change, cause, wait);
+        let transition =
+            Transition::new(inner.name, change, cause, wait).with_window(inner.window.is_some(), window);
         // Loaded in full: no guard is held while the observer runs.
         let config = inner.config.load_full();
         // Moved in: this may be the last share in it, and the observer's destructor is the user's code, too.

@@ -192,6 +192,40 @@ impl<T: Borrow<AtomicU64>> StateCell<T> {
         self.update(|word| transition::force_closed(word, clock)).1
     }
 
+    /// Notes a failure or slow call of a circuit with a window, as [`transition::note`] does.
+    #[cfg(any(feature = "std", all(loom, feature = "loom")))]
+    pub(crate) fn note(&self, ticket: &Ticket) -> Option<Word> {
+        self.update(|word| transition::note(word, ticket)).0
+    }
+
+    /// Opens the circuit if it still is exactly `noted`.
+    #[cfg(any(feature = "std", all(loom, feature = "loom")))]
+    pub(crate) fn open_noted(&self, noted: Word, rules: &impl Rules, clock: &impl Clock) -> Option<Change> {
+        let Next { word: after, at } = transition::open_noted(noted, rules, clock);
+        // Strong: nobody else has this duty, so it must not be lost to a spurious failure. AcqRel: as in `swap_weak`.
+        let swapped = self.word.borrow().compare_exchange(
+            noted.to_bits(),
+            after.to_bits(),
+            Ordering::AcqRel,
+            Ordering::Relaxed,
+        );
+        swapped.is_ok().then_some(Change { before: noted, after, at })
+    }
+
+    /// Closes the circuit, all counts zero; leaves it alone if its word is untouched and `is_empty` says that nothing
+    /// was counted elsewhere.
+    #[cfg(any(feature = "std", all(loom, feature = "loom")))]
+    pub(crate) fn reset_unless(&self, is_empty: impl Fn(Word) -> bool, clock: &impl Clock) -> Option<Change> {
+        let rule = |word: Word| {
+            if word.is_untouched() && is_empty(word) {
+                transition::reset(word, clock)
+            } else {
+                transition::renew(word, clock)
+            }
+        };
+        self.update(rule).1
+    }
+
     /// Takes the circuit out of use for good, if it still is exactly `expected` and that is
     /// [untouched](Word::is_untouched). A retired circuit admits every call and counts nothing; trip, reset and force
     /// do nothing there.

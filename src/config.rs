@@ -1,5 +1,6 @@
 //! What a circuit breaker is told to do.
 
+use std::convert::Infallible;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,6 +8,12 @@ use std::time::Duration;
 use crate::error::ConfigError;
 use crate::limits::{Backoff, Limits, LimitsBuilder, ProbeTimeout, Tags};
 use crate::observe::Observer;
+use crate::window::Rates;
+
+mod window;
+
+use self::window::Policy;
+pub use self::window::{FailureRate, SlowCalls, Window};
 
 /// The configuration of a circuit breaker: legal by construction.
 ///
@@ -29,6 +36,7 @@ use crate::observe::Observer;
 #[derive(Clone)]
 pub struct Config {
     numbers: LimitsBuilder,
+    policy: Policy,
     name: &'static str,
     shadow: bool,
     observer: Option<Arc<dyn Observer>>,
@@ -103,6 +111,18 @@ impl Config {
         self.numbers.jitter
     }
 
+    /// The share of failed calls that opens the circuit, `None` if consecutive failures do.
+    #[must_use]
+    pub const fn failure_rate(&self) -> Option<FailureRate> {
+        self.policy.failure_rate
+    }
+
+    /// The share of slow calls that opens the circuit, `None` if they do not matter.
+    #[must_use]
+    pub const fn slow_calls(&self) -> Option<SlowCalls> {
+        self.policy.slow_calls
+    }
+
     /// Whether rejections are only reported, not carried out.
     #[must_use]
     pub const fn shadow(&self) -> bool {
@@ -123,6 +143,15 @@ impl Config {
         Tags { observed: self.observer.is_some(), shadow: self.shadow }
     }
 
+    pub(crate) fn rates(&self) -> Option<Rates> {
+        self.policy.rates()
+    }
+
+    /// The shape of the window, `None` without one.
+    pub(crate) fn window(&self) -> Option<Window> {
+        self.policy.failure_rate.map(|failures| failures.window)
+    }
+
     pub(crate) const fn has_backoff(&self) -> bool {
         self.numbers.backoff.is_some()
     }
@@ -134,7 +163,13 @@ impl Config {
 
 impl Default for Config {
     fn default() -> Self {
-        Self { numbers: Limits::builder(), name: "", shadow: false, observer: None }
+        Self {
+            numbers: Limits::builder(),
+            policy: Policy::default(),
+            name: "",
+            shadow: false,
+            observer: None,
+        }
     }
 }
 
@@ -149,6 +184,8 @@ impl fmt::Debug for Config {
             .field("probe_timeout", &self.probe_timeout())
             .field("backoff", &self.backoff())
             .field("jitter", &self.jitter())
+            .field("failure_rate", &self.failure_rate())
+            .field("slow_calls", &self.slow_calls())
             .field("shadow", &self.shadow)
             .field("observed", &self.observer.is_some())
             .finish()
@@ -168,10 +205,16 @@ impl fmt::Debug for Config {
 /// | [`backoff`](Self::backoff) multiplier | 1.0 and up, finite | none |
 /// | [`backoff`](Self::backoff) max | the recovery timeout..=365 days | none |
 /// | [`jitter`](Self::jitter) | 0.0..=1.0 | 0.0 |
+/// | [`failure_rate`](Self::failure_rate) rate | above 0, up to 1.0 | none |
+/// | [`failure_rate`](Self::failure_rate) `min_calls` | 1 and up; [`Calls`](Window::Calls): up to the window | none |
+/// | [`Window::Calls`] | 1..=65536 | none |
+/// | [`Window::Time`] | 1..=4096 buckets of 1 ms and up, which divide it; up to 365 days | none |
+/// | [`slow_calls`](Self::slow_calls) `slower_than` | 1 ns..=365 days; with a failure rate only | none |
+/// | [`slow_calls`](Self::slow_calls) rate | above 0, up to 1.0 | none |
 /// | [`shadow`](Self::shadow) | | `false` |
 /// | [`observer`](Self::observer) | | none |
 ///
-/// Times are kept in whole milliseconds, rounded up.
+/// Timeouts are kept in whole milliseconds, rounded up.
 #[derive(Clone, Debug)]
 #[must_use = "a builder does nothing until it is built"]
 pub struct ConfigBuilder {
@@ -233,6 +276,61 @@ impl ConfigBuilder {
         self.numbers(|numbers| numbers.jitter(share))
     }
 
+    /// Opens the circuit when this share of the calls in a window has failed, instead of after a number of failures in a
+    /// row.
+    ///
+    /// A failure decides, itself included, once the window holds at least `min_calls`: `failures / total >= rate`. A
+    /// success never opens a circuit. The window begins anew each time the circuit closes. Its shape is fixed for the
+    /// life of a breaker; rate and `min_calls` can be reconfigured.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use atomic_breaker::{CircuitBreaker, Config, State, Window};
+    ///
+    /// let window = Window::Time { length: Duration::from_secs(10), buckets: 10 };
+    /// let breaker = CircuitBreaker::new(Config::builder().failure_rate(0.5, 4, window).build()?);
+    /// for _ in 0..3 {
+    ///     breaker.try_acquire()?.success();
+    /// }
+    /// for _ in 0..2 {
+    ///     breaker.try_acquire()?.failure();
+    /// }
+    /// assert_eq!(breaker.state(), State::Closed, "2 of 5");
+    /// breaker.try_acquire()?.failure();
+    /// assert_eq!(breaker.state(), State::Open, "3 of 6");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn failure_rate(mut self, rate: f64, min_calls: u32, window: Window) -> Self {
+        self.config.policy.failure_rate = Some(FailureRate { rate, min_calls, window });
+        self
+    }
+
+    /// Also opens the circuit when this share of the calls in the window was slow, whatever their outcome; a slow probe
+    /// counts as a failed one. Needs a [`failure_rate`](Self::failure_rate).
+    ///
+    /// [`call`](crate::CircuitBreaker::call), [`call_async`](crate::CircuitBreaker::call_async) and their kin measure how
+    /// long a call takes, with the breaker's clock. Permits are told:
+    /// [`record_after`](crate::Permit::record_after); without it, a call took no time.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use atomic_breaker::{CircuitBreaker, Config, Outcome, Settled, Window};
+    ///
+    /// let config = Config::builder()
+    ///     .failure_rate(0.5, 2, Window::Calls(100))
+    ///     .slow_calls(Duration::from_secs(2), 0.9)
+    ///     .build()?;
+    /// let breaker = CircuitBreaker::new(config);
+    /// let took = Duration::from_secs(3);
+    /// assert_eq!(breaker.try_acquire()?.record_after(Outcome::Success, took), Settled::Applied);
+    /// assert_eq!(breaker.try_acquire()?.record_after(Outcome::Success, took), Settled::Opened);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn slow_calls(mut self, slower_than: Duration, rate: f64) -> Self {
+        self.config.policy.slow_calls = Some(SlowCalls { slower_than, rate });
+        self
+    }
+
     /// Tries a configuration out: everything happens as it would, but what would be rejected is admitted, with a
     /// permit that counts nothing, and reported to the observer as a rejection.
     pub fn shadow(mut self, shadow: bool) -> Self {
@@ -260,10 +358,12 @@ impl ConfigBuilder {
     /// ```
     pub fn build(self) -> Result<Config, ConfigError> {
         let numbers = self.config.numbers.clamped(&mut |error| Err(error))?;
-        Ok(Config { numbers, ..self.config })
+        let policy = self.config.policy.clamped(&mut Err)?;
+        Ok(Config { numbers, policy, ..self.config })
     }
 
-    /// Moves every value to the nearest legal one; what is not a number becomes the lower end. Never fails.
+    /// Moves every value to the nearest legal one; what is not a number becomes the lower end, and slow calls without a
+    /// failure rate are not counted. Never fails.
     ///
     /// ```
     /// use atomic_breaker::Config;
@@ -272,8 +372,9 @@ impl ConfigBuilder {
     /// ```
     #[must_use]
     pub fn build_clamped(self) -> Config {
-        let Ok(numbers) = self.config.numbers.clamped(&mut |_| Ok::<(), std::convert::Infallible>(()));
-        Config { numbers, ..self.config }
+        let Ok(numbers) = self.config.numbers.clamped(&mut |_| Ok::<(), Infallible>(()));
+        let Ok(policy) = self.config.policy.clamped(&mut |_| Ok::<(), Infallible>(()));
+        Config { numbers, policy, ..self.config }
     }
 
     fn numbers(mut self, change: impl FnOnce(LimitsBuilder) -> LimitsBuilder) -> Self {

@@ -35,6 +35,13 @@ pub use crate::limits::{Backoff, Limits, LimitsBuilder, ProbeTimeout, Rules};
 pub use crate::sync::AtomicU64;
 pub use crate::word::{Ticket, Word};
 
+/// The windows, for this project's own models and tests.
+#[cfg(any(feature = "std", all(loom, feature = "loom")))]
+#[doc(hidden)]
+pub mod window {
+    pub use crate::window::{Circuit, Event, Events, Opening, Rates, Reached, Recorded, Totals};
+}
+
 /// The rules as functions of a word, for words that live in no atomic of this process.
 ///
 /// [`acquire`](transition::acquire), [`settle`](transition::settle) and the controls are what [`StateCell`] runs in its

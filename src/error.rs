@@ -6,7 +6,7 @@ use core::time::Duration;
 
 mod config;
 
-pub use self::config::{ConfigError, Value};
+pub use self::config::{ConfigError, ConfigErrorKind, Value};
 use crate::limits::Tags;
 
 /// A call was not made, because the circuit does not admit it.

@@ -5,7 +5,7 @@ use std::task::{Context, Poll, ready};
 
 use pin_project_lite::pin_project;
 
-use crate::breaker::{CircuitBreaker, path_of};
+use crate::breaker::{Began, CircuitBreaker, path_of};
 use crate::clock::Clock;
 use crate::error::Error;
 use crate::outcome::Outcome;
@@ -18,7 +18,7 @@ pin_project! {
         #[pin]
         future: F,
         breaker: &'a CircuitBreaker<C>,
-        permit: Option<Permit<'a, C>>,
+        call: Option<(Permit<'a, C>, Began)>,
         classify: K,
         convert: M,
     }
@@ -27,7 +27,7 @@ pin_project! {
 impl<'a, C: Clock, F, K, M> Guarded<'a, C, F, K, M> {
     #[inline]
     pub(crate) fn new(breaker: &'a CircuitBreaker<C>, future: F, classify: K, convert: M) -> Self {
-        Self { future, breaker, permit: None, classify, convert }
+        Self { future, breaker, call: None, classify, convert }
     }
 }
 
@@ -43,15 +43,15 @@ where
     #[inline]
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.project();
-        if this.permit.is_none() {
+        if this.call.is_none() {
             match this.breaker.acquire_for(Some(path_of::<F>)) {
-                Ok(permit) => *this.permit = Some(permit),
+                Ok(permit) => *this.call = Some((permit, this.breaker.began())),
                 Err(rejected) => return Poll::Ready(Err((this.convert)(Error::Rejected(rejected)))),
             }
         }
         let result = ready!(this.future.poll(context));
-        if let Some(permit) = this.permit.take() {
-            permit.record((this.classify)(&result));
+        if let Some((permit, began)) = this.call.take() {
+            permit.record_since((this.classify)(&result), began);
         }
         Poll::Ready(result.map_err(|error| (this.convert)(Error::Inner(error))))
     }

@@ -83,6 +83,10 @@
 // Without `std`, the docs name items that are not there.
 #![cfg_attr(not(feature = "std"), allow(rustdoc::broken_intra_doc_links))]
 
+// For loom's models of the windows.
+#[cfg(all(loom, feature = "loom", not(feature = "std")))]
+extern crate alloc;
+
 #[cfg(feature = "std")]
 mod breaker;
 mod cell;
@@ -104,6 +108,8 @@ mod snapshot;
 mod state;
 mod sync;
 mod transition;
+#[cfg(any(feature = "std", all(loom, feature = "loom")))]
+mod window;
 mod word;
 #[cfg(feature = "std")]
 mod wrap;
@@ -112,15 +118,15 @@ mod wrap;
 pub use crate::{
     breaker::CircuitBreaker,
     clock::{CoarseClock, CoarseClockError, ManualClock, QuantaClock},
-    config::{Config, ConfigBuilder},
+    config::{Config, ConfigBuilder, FailureRate, SlowCalls, Window},
     observe::{Cause, Observer, Transition},
     permit::{OwnedPermit, Permit},
-    snapshot::Snapshot,
+    snapshot::{Snapshot, WindowTotals},
     wrap::Callable,
 };
 pub use crate::{
     clock::{Clock, Timestamp},
-    error::{ConfigError, Error, Reason, Rejected, Value},
+    error::{ConfigError, ConfigErrorKind, Error, Reason, Rejected, Value},
     limits::{Backoff, ProbeTimeout},
     outcome::{Outcome, Settled, any_error, failure_if, success_unless},
     state::State,

@@ -6,8 +6,8 @@ use core::time::Duration;
 
 mod packed;
 
-pub(crate) use self::packed::Tags;
-use self::packed::{JITTER_ONE, MAX_TIMEOUT, NEVER, UNLIMITED};
+use self::packed::{JITTER_ONE, NEVER, UNLIMITED};
+pub(crate) use self::packed::{MAX_TIMEOUT, Tags};
 pub(crate) use self::packed::{OpenLimits, ProbeLimits, SettleLimits};
 use crate::error::{ConfigError, Value};
 use crate::word::{MAX_FAILURES, MAX_PROBES, MAX_REOPENS};

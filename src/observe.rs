@@ -7,6 +7,7 @@ use std::time::Duration;
 use crate::cell::Change;
 use crate::clock::Timestamp;
 use crate::error::Rejected;
+use crate::snapshot::WindowTotals;
 use crate::state::State;
 
 /// Hears of transitions and rejections.
@@ -69,6 +70,8 @@ pub struct Transition {
     change: Change,
     cause: Cause,
     wait: Option<Duration>,
+    failures: u32,
+    window: Option<WindowTotals>,
 }
 
 /// What made a circuit change its state.
@@ -77,7 +80,11 @@ pub struct Transition {
 pub enum Cause {
     /// So many failures in a row opened it.
     Failures,
-    /// A probe failed and opened it again.
+    /// So large a share of the calls in the window failed that it opened.
+    FailureRate,
+    /// So large a share of the calls in the window was slow that it opened.
+    SlowCalls,
+    /// A probe failed, or was slow, and opened it again.
     ProbeFailed,
     /// Enough probes succeeded and closed it.
     ProbesSucceeded,
@@ -94,7 +101,18 @@ pub enum Cause {
 impl Transition {
     /// `wait` tells, for a circuit that is open now, how long it stays so.
     pub(crate) fn new(circuit: &'static str, change: Change, cause: Cause, wait: Option<Duration>) -> Self {
-        Self { circuit, change, cause, wait }
+        let failures = change.before.failures() + u32::from(cause == Cause::Failures);
+        Self { circuit, change, cause, wait, failures, window: None }
+    }
+
+    /// The same of a circuit that may have a window, with the sums that opened it.
+    pub(crate) fn with_window(self, is_windowed: bool, window: Option<WindowTotals>) -> Self {
+        let failures = match window {
+            Some(totals) => totals.failures_u32(),
+            None if is_windowed => 0,
+            None => self.failures,
+        };
+        Self { failures, window, ..self }
     }
 
     /// The circuit's name, empty if it has none.
@@ -128,10 +146,16 @@ impl Transition {
     }
 
     /// Consecutive failures when the circuit left [`Closed`](State::Closed), the one that opened it included; 0 from
-    /// any other state.
+    /// any other state. With a window: the failures in it that opened the circuit, 0 if something else did.
     #[must_use]
     pub const fn failures(&self) -> u32 {
-        self.change.before.failures() + matches!(self.cause, Cause::Failures) as u32
+        self.failures
+    }
+
+    /// What the window held when it opened the circuit, the call that did it included; `None` if something else did.
+    #[must_use]
+    pub const fn window(&self) -> Option<WindowTotals> {
+        self.window
     }
 
     /// Successful probes when the circuit left [`HalfOpen`](State::HalfOpen), the one that closed it included; 0 from

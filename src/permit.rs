@@ -5,7 +5,7 @@ use std::mem;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::breaker::CircuitBreaker;
+use crate::breaker::{Began, CircuitBreaker};
 use crate::clock::{Clock, QuantaClock};
 use crate::outcome::{Outcome, Settled};
 use crate::word::Ticket;
@@ -39,13 +39,20 @@ macro_rules! settles {
 
         /// Reports an outcome and how long the call took.
         ///
-        /// The time matters only to breakers that count slow calls.
+        /// The time matters only to breakers that count [slow calls](crate::ConfigBuilder::slow_calls).
         ///
         /// Never panics.
         #[inline]
         pub fn record_after(self, outcome: Outcome, took: Duration) -> Settled {
-            let _ = took;
-            self.record(outcome)
+            self.end(|breaker, ticket| breaker.settle_after(ticket, outcome, took))
+        }
+
+        /// Reports an outcome.
+        ///
+        /// Never panics.
+        #[inline]
+        pub fn record(self, outcome: Outcome) -> Settled {
+            self.end(|breaker, ticket| breaker.settle(ticket, outcome))
         }
     };
 }
@@ -78,13 +85,16 @@ impl<'a, C: Clock> Permit<'a, C> {
 
     settles!();
 
-    /// Reports an outcome.
-    ///
-    /// Never panics.
+    /// Reports the outcome of a call that began then.
     #[inline]
-    pub fn record(self, outcome: Outcome) -> Settled {
+    pub(crate) fn record_since(self, outcome: Outcome, began: Began) -> Settled {
+        self.end(|breaker, ticket| breaker.settle_since(ticket, outcome, began))
+    }
+
+    #[inline]
+    fn end(self, settle: impl FnOnce(&CircuitBreaker<C>, Ticket) -> Settled) -> Settled {
         let breaker = self.breaker;
-        breaker.settle(self.into_ticket(), outcome)
+        settle(breaker, self.into_ticket())
     }
 
     /// Gives the permit up without reporting anything.
@@ -139,13 +149,10 @@ impl<C: Clock> OwnedPermit<C> {
 
     settles!();
 
-    /// Reports an outcome.
-    ///
-    /// Never panics.
     #[inline]
-    pub fn record(mut self, outcome: Outcome) -> Settled {
+    fn end(mut self, settle: impl FnOnce(&CircuitBreaker<C>, Ticket) -> Settled) -> Settled {
         match self.breaker.take() {
-            Some(breaker) => breaker.settle(self.ticket.duplicate(), outcome),
+            Some(breaker) => settle(&breaker, self.ticket.duplicate()),
             None => Settled::Stale,
         }
     }

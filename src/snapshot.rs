@@ -4,19 +4,29 @@ use std::time::Duration;
 
 use crate::error::Rejected;
 use crate::state::State;
+use crate::window::Totals;
 use crate::word::Word;
 
-/// What a circuit looked like at one moment: one word, so the values belong together.
+/// What a circuit looked like at one moment: one word, so the values belong together. What its window holds is counted
+/// after that moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Snapshot {
     word: Word,
     /// What a call would have got.
     answer: Result<(), Rejected>,
+    window: Option<WindowTotals>,
+}
+
+/// The sums of a window: of a closed circuit's present period, zero in any other state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WindowTotals {
+    totals: Totals,
+    min_calls: u32,
 }
 
 impl Snapshot {
-    pub(crate) fn new(word: Word, answer: Result<(), Rejected>) -> Self {
-        Self { word, answer }
+    pub(crate) fn new(word: Word, answer: Result<(), Rejected>, window: Option<WindowTotals>) -> Self {
+        Self { word, answer, window }
     }
 
     /// The stored state: an open circuit stays [`Open`](State::Open) until a call half-opens it.
@@ -31,10 +41,19 @@ impl Snapshot {
         if self.is_probe_due() { State::HalfOpen } else { self.word.state() }
     }
 
-    /// Consecutive failures of a closed circuit, 0 in any other state.
+    /// Consecutive failures of a closed circuit, or the failures in its window; 0 in any other state.
     #[must_use]
     pub const fn failures(&self) -> u32 {
-        self.word.failures()
+        match &self.window {
+            Some(totals) => totals.failures_u32(),
+            None => self.word.failures(),
+        }
+    }
+
+    /// What the window holds, `None` if the circuit counts consecutive failures.
+    #[must_use]
+    pub const fn window(&self) -> Option<WindowTotals> {
+        self.window
     }
 
     /// Probes of a half-open circuit that hold a slot, 0 in any other state.
@@ -68,5 +87,50 @@ impl Snapshot {
             Ok(()) => None,
             Err(rejected) => rejected.retry_after(),
         }
+    }
+}
+
+impl WindowTotals {
+    pub(crate) const fn new(totals: Totals, min_calls: u32) -> Self {
+        Self { totals, min_calls }
+    }
+
+    /// Calls in the window.
+    #[must_use]
+    pub const fn total(&self) -> u64 {
+        self.totals.total
+    }
+
+    /// Those that failed.
+    #[must_use]
+    pub const fn failures(&self) -> u64 {
+        self.totals.failures
+    }
+
+    /// Those that were slow, whatever their outcome.
+    #[must_use]
+    pub const fn slow_calls(&self) -> u64 {
+        self.totals.slow
+    }
+
+    /// The share of failures, `None` while there are fewer calls than a verdict needs.
+    #[must_use]
+    pub fn failure_rate(&self) -> Option<f64> {
+        self.rate_of(self.totals.failures)
+    }
+
+    /// The share of slow calls, `None` while there are fewer calls than a verdict needs.
+    #[must_use]
+    pub fn slow_call_rate(&self) -> Option<f64> {
+        self.rate_of(self.totals.slow)
+    }
+
+    fn rate_of(&self, calls: u64) -> Option<f64> {
+        let enough = self.totals.total > 0 && self.totals.total >= u64::from(self.min_calls);
+        enough.then(|| calls as f64 / self.totals.total as f64)
+    }
+
+    pub(crate) const fn failures_u32(&self) -> u32 {
+        if self.totals.failures > u32::MAX as u64 { u32::MAX } else { self.totals.failures as u32 }
     }
 }

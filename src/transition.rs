@@ -129,6 +129,24 @@ pub fn settle(
     }
 }
 
+/// Notes a failure or slow call of a circuit with a window, in which it has been recorded before. The answer is the word
+/// that stands for it, `None` if the period is over.
+#[cfg(any(feature = "std", all(loom, feature = "loom")))]
+pub(crate) const fn note(word: Word, ticket: &Ticket) -> Step<Option<Word>> {
+    if !ticket.is_closed_in(word) {
+        return Step::stay(None);
+    }
+    let next = word.with_note();
+    Step::go(Some(next), next)
+}
+
+/// Opens the circuit of a window that has reached its rate.
+#[cfg(any(feature = "std", all(loom, feature = "loom")))]
+pub(crate) fn open_noted(word: Word, rules: &impl Rules, clock: &impl Clock) -> Next {
+    let at = clock.precise();
+    Next { word: open(word, 0, at, rules.seed()), at }
+}
+
 /// Opens the circuit now (rule 15).
 pub fn trip(word: Word, rules: &impl Rules, clock: &impl Clock) -> Step<()> {
     let reopens = match word.mode() {
@@ -145,7 +163,15 @@ pub fn trip(word: Word, rules: &impl Rules, clock: &impl Clock) -> Step<()> {
 
 /// Closes the circuit and starts a new period, unless it is closed and untouched (rule 17).
 pub fn reset(word: Word, clock: &impl Clock) -> Step<()> {
-    if word.is_untouched() || word.is_retired() {
+    if word.is_untouched() {
+        return Step::stay(());
+    }
+    renew(word, clock)
+}
+
+/// Closes the circuit and starts a new period, even if it is closed and its word untouched.
+pub(crate) fn renew(word: Word, clock: &impl Clock) -> Step<()> {
+    if word.is_retired() {
         return Step::stay(());
     }
     let at = clock.precise();

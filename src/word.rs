@@ -9,7 +9,7 @@
 //!
 //! | payload of | bits |
 //! |---|---|
-//! | closed | consecutive failures (12) |
+//! | closed | consecutive failures (12); with a window, a wrapping count of failures and slow calls |
 //! | half-open | probes in flight (low 6), successes (high 6) |
 //! | open | the jitter draw of this opening (12) |
 //! | forced | 0 open, 1 closed, 2 retired; anything else reads as forced open |
@@ -70,7 +70,11 @@ const PAYLOAD: Field = Field::after(REOPENS, 12);
 const IN_FLIGHT: Field = Field { shift: PAYLOAD.shift, bits: 6 };
 const SUCCESSES: Field = Field::after(IN_FLIGHT, 6);
 
+/// `entered` and the turn: what tells one closed period from another.
+const PERIOD: Field = Field { shift: ENTERED.shift, bits: ENTERED.bits + TURN.bits };
+
 const _: () = {
+    assert!(PERIOD.end() == TURN.end(), "a period is all of its two fields");
     assert!(PAYLOAD.end() == 64, "the fields fill the word");
     assert!(SUCCESSES.end() == PAYLOAD.end(), "the probe counters fill the payload");
     let all = STATE.mask() ^ ENTERED.mask() ^ TURN.mask() ^ REOPENS.mask() ^ PAYLOAD.mask();
@@ -90,6 +94,9 @@ const RETIRED: u64 = 2;
 pub(crate) const MAX_FAILURES: u64 = PAYLOAD.max();
 /// The largest count of probes in flight and of probe successes.
 pub(crate) const MAX_PROBES: u64 = IN_FLIGHT.max();
+/// The bits that tell one closed period from another.
+#[cfg(any(feature = "std", all(loom, feature = "loom")))]
+pub(crate) const PERIOD_BITS: u32 = PERIOD.bits;
 /// The number of failed half-open periods at which the count stops.
 pub(crate) const MAX_REOPENS: u64 = REOPENS.max();
 /// The bits of a jitter draw.
@@ -287,6 +294,21 @@ impl Word {
     /// Closed, this period, with another count of failures.
     pub(crate) const fn with_failures(self, failures: u64) -> Self {
         Self(PAYLOAD.put(self.0, failures))
+    }
+
+    /// Closed, this period, one failure or slow call later: the count of a circuit with a window, which is never 0
+    /// again once something was noted.
+    #[cfg(any(feature = "std", all(loom, feature = "loom")))]
+    pub(crate) const fn with_note(self) -> Self {
+        let noted = PAYLOAD.get(self.0);
+        Self(PAYLOAD.put(self.0, if noted == PAYLOAD.max() { 1 } else { noted + 1 }))
+    }
+
+    /// What tells this closed period from any other: the bits of turn and `entered`, at the top.
+    #[cfg(any(feature = "std", all(loom, feature = "loom")))]
+    #[inline]
+    pub(crate) const fn period(self) -> u64 {
+        (self.0 & PERIOD.mask()) << (u64::BITS - PERIOD.end())
     }
 
     /// Half-open, this period, with other counts.

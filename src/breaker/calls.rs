@@ -248,8 +248,9 @@ impl<C: Clock> CircuitBreaker<C> {
             Ok(permit) => permit,
             Err(rejected) => return Err(Error::Rejected(rejected)),
         };
+        let began = self.began();
         let result = f();
-        permit.record(classify(&result));
+        permit.record_since(classify(&result), began);
         result.map_err(Error::Inner)
     }
 }

@@ -1,6 +1,6 @@
 //! The operator's switches.
 
-use super::CircuitBreaker;
+use super::{CircuitBreaker, Inner};
 use crate::clock::Clock;
 use crate::observe::Cause;
 
@@ -33,7 +33,12 @@ impl<C: Clock> CircuitBreaker<C> {
     /// assert_eq!(breaker.state(), State::Closed);
     /// ```
     pub fn reset(&self) {
-        self.report(self.inner.cell.reset(&self.inner.clock), Cause::Reset);
+        let Inner { cell, window, clock, .. } = &*self.inner;
+        let change = match window {
+            None => cell.reset(clock),
+            Some(windowed) => windowed.events.reset(cell, clock),
+        };
+        self.report(change, Cause::Reset);
     }
 
     /// Rejects every call until [`reset`](CircuitBreaker::reset) or [`trip`](CircuitBreaker::trip): the off switch.

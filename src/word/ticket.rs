@@ -98,6 +98,27 @@ impl Ticket {
         STATE.get(word.0) == state && (word.0 ^ self.0) & fields == 0
     }
 
+    /// Whether this is the ticket of a call admitted by a closed circuit.
+    #[cfg(feature = "std")]
+    #[inline]
+    pub(crate) const fn is_closed(&self) -> bool {
+        STATE.get(self.0) == CLOSED
+    }
+
+    /// The period in which this ticket of a closed circuit was granted, as [`Word::period`] tells it.
+    #[cfg(any(feature = "std", all(loom, feature = "loom")))]
+    #[inline]
+    pub(crate) const fn period(&self) -> u64 {
+        Word(self.0).period()
+    }
+
+    /// Whether the period in which this ticket of a closed circuit was granted still runs.
+    #[cfg(any(feature = "std", all(loom, feature = "loom")))]
+    #[inline]
+    pub(crate) const fn is_closed_in(&self, word: Word) -> bool {
+        (word.0 ^ self.0) & !PAYLOAD.mask() == 0
+    }
+
     /// Whether the slot of this ticket is one that `word` counts: taken, and not written off meanwhile.
     pub(crate) const fn holds_slot_in(&self, word: Word) -> bool {
         self.took_slot() && (word.0 ^ self.0) & ENTERED.mask() == 0
