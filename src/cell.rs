@@ -83,6 +83,11 @@ pub struct Settlement {
 
 impl StateCell {
     /// A closed, untouched circuit.
+    ///
+    /// ```
+    /// # use atomic_breaker::engine::StateCell;
+    /// assert!(StateCell::new().word().is_untouched());
+    /// ```
     #[cfg(not(all(loom, feature = "loom")))]
     #[must_use]
     pub const fn new() -> Self {
@@ -122,12 +127,25 @@ impl<'a> StateCell<&'a AtomicU64> {
 
 impl<T: Borrow<AtomicU64>> StateCell<T> {
     /// The circuit in anything that lends its atomic: a reference, a `Box`, an `Arc`.
+    ///
+    /// ```
+    /// # use std::sync::{Arc, atomic::AtomicU64};
+    /// # use atomic_breaker::engine::StateCell;
+    /// let shared = Arc::new(AtomicU64::new(0));
+    /// let cell = StateCell::over(Arc::clone(&shared));
+    /// assert!(cell.word().is_untouched());
+    /// ```
     #[must_use]
     pub const fn over(word: T) -> Self {
         Self { word }
     }
 
     /// The present word.
+    ///
+    /// ```
+    /// # use atomic_breaker::{State, engine::StateCell};
+    /// assert_eq!(StateCell::new().word().state(), State::Closed);
+    /// ```
     #[inline]
     #[must_use]
     pub fn word(&self) -> Word {
@@ -140,6 +158,15 @@ impl<T: Borrow<AtomicU64>> StateCell<T> {
     /// # Errors
     ///
     /// The rejection, with an empty circuit name.
+    ///
+    /// ```
+    /// # use atomic_breaker::{Outcome, Settled, State, Timestamp, engine::{Limits, StateCell}};
+    /// # let (limits, now) = (Limits::default(), || Timestamp::from_nanos(0));
+    /// let cell = StateCell::new();
+    /// let admitted = cell.try_acquire(&limits, &now)?;
+    /// let _ = cell.settle(admitted.ticket, Outcome::Success, &limits, &now);
+    /// # Ok::<(), atomic_breaker::Rejected>(())
+    /// ```
     #[inline]
     pub fn try_acquire(&self, rules: &impl Rules, clock: &impl Clock) -> Result<Admitted, Rejected> {
         let (answer, change) = self.update(|word| transition::acquire(word, rules, clock));
@@ -151,11 +178,29 @@ impl<T: Borrow<AtomicU64>> StateCell<T> {
     /// # Errors
     ///
     /// The rejection that a call would get.
+    ///
+    /// ```
+    /// # use atomic_breaker::{Outcome, Settled, State, Timestamp, engine::{Limits, StateCell}};
+    /// # let (limits, now) = (Limits::default(), || Timestamp::from_nanos(0));
+    /// let cell = StateCell::new();
+    /// assert!(cell.peek(&limits, &now).is_ok());
+    /// ```
     pub fn peek(&self, rules: &impl Rules, clock: &impl Clock) -> Result<(), Rejected> {
         transition::peek(self.word(), rules, clock)
     }
 
     /// Takes an outcome into account, as [`transition::settle`] does.
+    ///
+    /// ```
+    /// # use atomic_breaker::{Outcome, Settled, State, Timestamp, engine::{Limits, StateCell}};
+    /// # let (limits, now) = (Limits::default(), || Timestamp::from_nanos(0));
+    /// let cell = StateCell::new();
+    /// let admitted = cell.try_acquire(&limits, &now)?;
+    /// let settlement = cell.settle(admitted.ticket, Outcome::Failure, &limits, &now);
+    /// assert_eq!(settlement.settled, Settled::Applied);
+    /// assert_eq!(cell.word().failures(), 1);
+    /// # Ok::<(), atomic_breaker::Rejected>(())
+    /// ```
     #[inline]
     #[expect(clippy::needless_pass_by_value, reason = "a ticket is spent when it is settled")]
     pub fn settle(
@@ -173,21 +218,55 @@ impl<T: Borrow<AtomicU64>> StateCell<T> {
     }
 
     /// Opens the circuit now. An open one whose wait is over waits again, which is no change.
+    ///
+    /// ```
+    /// # use atomic_breaker::{Outcome, Settled, State, Timestamp, engine::{Limits, StateCell}};
+    /// # let (limits, now) = (Limits::default(), || Timestamp::from_nanos(0));
+    /// let cell = StateCell::new();
+    /// let change = cell.trip(&limits, &now).expect("a closed circuit opens");
+    /// assert_eq!(change.to(), State::Open);
+    /// assert_eq!(cell.trip(&limits, &now), None);
+    /// ```
     pub fn trip(&self, rules: &impl Rules, clock: &impl Clock) -> Option<Change> {
         self.update(|word| transition::trip(word, rules, clock)).1
     }
 
     /// Closes the circuit, all counts zero.
+    ///
+    /// ```
+    /// # use atomic_breaker::{Outcome, Settled, State, Timestamp, engine::{Limits, StateCell}};
+    /// # let (limits, now) = (Limits::default(), || Timestamp::from_nanos(0));
+    /// let cell = StateCell::new();
+    /// assert_eq!(cell.reset(&now), None, "untouched");
+    /// cell.trip(&limits, &now);
+    /// assert_eq!(cell.reset(&now).unwrap().to(), State::Closed);
+    /// ```
     pub fn reset(&self, clock: &impl Clock) -> Option<Change> {
         self.update(|word| transition::reset(word, clock)).1
     }
 
     /// Rejects every call until [`reset`](StateCell::reset) or [`trip`](StateCell::trip).
+    ///
+    /// ```
+    /// # use atomic_breaker::{Outcome, Settled, State, Timestamp, engine::{Limits, StateCell}};
+    /// # let (limits, now) = (Limits::default(), || Timestamp::from_nanos(0));
+    /// let cell = StateCell::new();
+    /// cell.force_open(&now);
+    /// assert!(cell.try_acquire(&limits, &now).is_err());
+    /// ```
     pub fn force_open(&self, clock: &impl Clock) -> Option<Change> {
         self.update(|word| transition::force_open(word, clock)).1
     }
 
     /// Admits every call and counts nothing until [`reset`](StateCell::reset) or [`trip`](StateCell::trip).
+    ///
+    /// ```
+    /// # use atomic_breaker::{Outcome, Settled, State, Timestamp, engine::{Limits, StateCell}};
+    /// # let (limits, now) = (Limits::default(), || Timestamp::from_nanos(0));
+    /// let cell = StateCell::new();
+    /// cell.force_closed(&now);
+    /// assert_eq!(cell.word().state(), State::ForcedClosed);
+    /// ```
     pub fn force_closed(&self, clock: &impl Clock) -> Option<Change> {
         self.update(|word| transition::force_closed(word, clock)).1
     }
@@ -233,6 +312,15 @@ impl<T: Borrow<AtomicU64>> StateCell<T> {
     /// # Errors
     ///
     /// The word that kept the circuit in use.
+    ///
+    /// ```
+    /// # use atomic_breaker::{Outcome, Settled, State, Timestamp, engine::{Limits, StateCell}};
+    /// # let (limits, now) = (Limits::default(), || Timestamp::from_nanos(0));
+    /// let cell = StateCell::new();
+    /// cell.retire(cell.word()).expect("untouched");
+    /// assert!(cell.word().is_retired());
+    /// assert_eq!(cell.trip(&limits, &now), None);
+    /// ```
     pub fn retire(&self, expected: Word) -> Result<(), Word> {
         let retired = transition::retire(expected)?;
         self.word
@@ -286,12 +374,26 @@ impl<T: Borrow<AtomicU64>> fmt::Debug for StateCell<T> {
 
 impl Change {
     /// The state before.
+    ///
+    /// ```
+    /// # use atomic_breaker::{Outcome, Settled, State, Timestamp, engine::{Limits, StateCell}};
+    /// # let (limits, now) = (Limits::default(), || Timestamp::from_nanos(0));
+    /// let change = StateCell::new().trip(&limits, &now).unwrap();
+    /// assert_eq!(change.from(), State::Closed);
+    /// ```
     #[must_use]
     pub const fn from(&self) -> State {
         self.before.state()
     }
 
     /// The state after.
+    ///
+    /// ```
+    /// # use atomic_breaker::{Outcome, Settled, State, Timestamp, engine::{Limits, StateCell}};
+    /// # let (limits, now) = (Limits::default(), || Timestamp::from_nanos(0));
+    /// let change = StateCell::new().trip(&limits, &now).unwrap();
+    /// assert_eq!(change.to(), State::Open);
+    /// ```
     #[must_use]
     pub const fn to(&self) -> State {
         self.after.state()

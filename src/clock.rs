@@ -35,6 +35,11 @@ pub struct Timestamp(u64);
 
 impl Timestamp {
     /// A moment `nanos` nanoseconds after the clock's origin.
+    ///
+    /// ```
+    /// # use atomic_breaker::Timestamp;
+    /// assert!(Timestamp::from_nanos(1) < Timestamp::from_nanos(2));
+    /// ```
     #[inline]
     #[must_use]
     pub const fn from_nanos(nanos: u64) -> Self {
@@ -42,6 +47,11 @@ impl Timestamp {
     }
 
     /// Nanoseconds since the clock's origin.
+    ///
+    /// ```
+    /// # use atomic_breaker::Timestamp;
+    /// assert_eq!(Timestamp::from_nanos(42).as_nanos(), 42);
+    /// ```
     #[inline]
     #[must_use]
     pub const fn as_nanos(self) -> u64 {
@@ -49,6 +59,14 @@ impl Timestamp {
     }
 
     /// The time from `earlier` to this moment, zero if `earlier` is later.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use atomic_breaker::Timestamp;
+    /// let (earlier, later) = (Timestamp::from_nanos(1), Timestamp::from_nanos(3));
+    /// assert_eq!(later.saturating_duration_since(earlier), Duration::from_nanos(2));
+    /// assert_eq!(earlier.saturating_duration_since(later), Duration::ZERO);
+    /// ```
     #[must_use]
     pub const fn saturating_duration_since(self, earlier: Self) -> Duration {
         Duration::from_nanos(self.0.saturating_sub(earlier.0))

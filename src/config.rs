@@ -44,6 +44,13 @@ pub struct Config {
 
 impl Config {
     /// A builder that holds the defaults.
+    ///
+    /// ```
+    /// # use atomic_breaker::Config;
+    /// let config = Config::builder().failure_threshold(3).build()?;
+    /// assert_eq!(config.failure_threshold(), 3);
+    /// # Ok::<(), atomic_breaker::ConfigError>(())
+    /// ```
     pub fn builder() -> ConfigBuilder {
         ConfigBuilder { config: Self::default() }
     }
@@ -64,72 +71,139 @@ impl Config {
     }
 
     /// The circuit's name, empty if it has none.
+    ///
+    /// ```
+    /// # use atomic_breaker::Config;
+    /// let config = Config::builder().name("orders").build()?;
+    /// assert_eq!(config.name(), "orders");
+    /// # Ok::<(), atomic_breaker::ConfigError>(())
+    /// ```
     #[must_use]
     pub const fn name(&self) -> &'static str {
         self.name
     }
 
     /// Consecutive failures that open the circuit.
+    ///
+    /// ```
+    /// # use atomic_breaker::Config;
+    /// assert_eq!(Config::default().failure_threshold(), 5);
+    /// ```
     #[must_use]
     pub const fn failure_threshold(&self) -> u32 {
         self.numbers.failure_threshold
     }
 
     /// How long the circuit stays open before it lets a probe through.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use atomic_breaker::Config;
+    /// assert_eq!(Config::default().recovery_timeout(), Duration::from_secs(60));
+    /// ```
     #[must_use]
     pub const fn recovery_timeout(&self) -> Duration {
         self.numbers.recovery_timeout
     }
 
     /// Probes that may be in flight at once, `None` if unlimited.
+    ///
+    /// ```
+    /// # use atomic_breaker::Config;
+    /// assert_eq!(Config::default().half_open_max_calls(), Some(1));
+    /// ```
     #[must_use]
     pub const fn half_open_max_calls(&self) -> Option<u32> {
         self.numbers.half_open_max_calls
     }
 
     /// Successful probes that close the circuit.
+    ///
+    /// ```
+    /// # use atomic_breaker::Config;
+    /// assert_eq!(Config::default().success_threshold(), 1);
+    /// ```
     #[must_use]
     pub const fn success_threshold(&self) -> u32 {
         self.numbers.success_threshold
     }
 
     /// When the probes in flight are written off.
+    ///
+    /// ```
+    /// # use atomic_breaker::{Config, ProbeTimeout};
+    /// assert_eq!(Config::default().probe_timeout(), ProbeTimeout::Wait);
+    /// ```
     #[must_use]
     pub const fn probe_timeout(&self) -> ProbeTimeout {
         self.numbers.probe_timeout
     }
 
     /// How the wait grows, `None` if it does not.
+    ///
+    /// ```
+    /// # use atomic_breaker::Config;
+    /// assert_eq!(Config::default().backoff(), None);
+    /// ```
     #[must_use]
     pub const fn backoff(&self) -> Option<Backoff> {
         self.numbers.backoff
     }
 
     /// The share of a wait by which it is shortened at most.
+    ///
+    /// ```
+    /// # use atomic_breaker::Config;
+    /// let config = Config::builder().jitter(0.25).build()?;
+    /// assert!(config.jitter() > 0.2);
+    /// # Ok::<(), atomic_breaker::ConfigError>(())
+    /// ```
     #[must_use]
     pub const fn jitter(&self) -> f64 {
         self.numbers.jitter
     }
 
     /// The share of failed calls that opens the circuit, `None` if consecutive failures do.
+    ///
+    /// ```
+    /// # use atomic_breaker::{Config, Window};
+    /// let config = Config::builder().failure_rate(0.5, 20, Window::Calls(100)).build()?;
+    /// assert_eq!(config.failure_rate().unwrap().min_calls, 20);
+    /// # Ok::<(), atomic_breaker::ConfigError>(())
+    /// ```
     #[must_use]
     pub const fn failure_rate(&self) -> Option<FailureRate> {
         self.policy.failure_rate
     }
 
     /// The share of slow calls that opens the circuit, `None` if they do not matter.
+    ///
+    /// ```
+    /// # use atomic_breaker::Config;
+    /// assert_eq!(Config::default().slow_calls(), None);
+    /// ```
     #[must_use]
     pub const fn slow_calls(&self) -> Option<SlowCalls> {
         self.policy.slow_calls
     }
 
     /// Whether rejections are only reported, not carried out.
+    ///
+    /// ```
+    /// # use atomic_breaker::Config;
+    /// assert!(!Config::default().shadow());
+    /// ```
     #[must_use]
     pub const fn shadow(&self) -> bool {
         self.shadow
     }
 
     /// Who hears of transitions and rejections.
+    ///
+    /// ```
+    /// # use atomic_breaker::Config;
+    /// assert!(Config::default().observer().is_none());
+    /// ```
     #[must_use]
     pub fn observer(&self) -> Option<&Arc<dyn Observer>> {
         self.observer.as_ref()
@@ -223,32 +297,75 @@ pub struct ConfigBuilder {
 
 impl ConfigBuilder {
     /// Names the circuit, in messages and events.
+    ///
+    /// ```
+    /// # use atomic_breaker::Config;
+    /// let config = Config::builder().name("orders").build()?;
+    /// assert_eq!(config.name(), "orders");
+    /// # Ok::<(), atomic_breaker::ConfigError>(())
+    /// ```
     pub fn name(mut self, name: &'static str) -> Self {
         self.config.name = name;
         self
     }
 
     /// Sets how many consecutive failures open the circuit.
+    ///
+    /// ```
+    /// # use atomic_breaker::Config;
+    /// let config = Config::builder().failure_threshold(3).build()?;
+    /// assert_eq!(config.failure_threshold(), 3);
+    /// # Ok::<(), atomic_breaker::ConfigError>(())
+    /// ```
     pub fn failure_threshold(self, failures: u32) -> Self {
         self.numbers(|numbers| numbers.failure_threshold(failures))
     }
 
     /// Sets how long the circuit stays open before it lets a probe through.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use atomic_breaker::Config;
+    /// let config = Config::builder().recovery_timeout(Duration::from_secs(5)).build()?;
+    /// assert_eq!(config.recovery_timeout(), Duration::from_secs(5));
+    /// # Ok::<(), atomic_breaker::ConfigError>(())
+    /// ```
     pub fn recovery_timeout(self, wait: Duration) -> Self {
         self.numbers(|numbers| numbers.recovery_timeout(wait))
     }
 
     /// Sets the slots of the half-open circuit: probes that may be in flight at once.
+    ///
+    /// ```
+    /// # use atomic_breaker::Config;
+    /// let config = Config::builder().half_open_max_calls(3).build()?;
+    /// assert_eq!(config.half_open_max_calls(), Some(3));
+    /// # Ok::<(), atomic_breaker::ConfigError>(())
+    /// ```
     pub fn half_open_max_calls(self, slots: u32) -> Self {
         self.numbers(|numbers| numbers.half_open_max_calls(slots))
     }
 
     /// Lets every call of the half-open circuit through. For upstreams that nothing can overload.
+    ///
+    /// ```
+    /// # use atomic_breaker::Config;
+    /// let config = Config::builder().half_open_unlimited().build()?;
+    /// assert_eq!(config.half_open_max_calls(), None);
+    /// # Ok::<(), atomic_breaker::ConfigError>(())
+    /// ```
     pub fn half_open_unlimited(self) -> Self {
         self.numbers(LimitsBuilder::half_open_unlimited)
     }
 
     /// Sets how many successful probes close the circuit.
+    ///
+    /// ```
+    /// # use atomic_breaker::Config;
+    /// let config = Config::builder().success_threshold(2).build()?;
+    /// assert_eq!(config.success_threshold(), 2);
+    /// # Ok::<(), atomic_breaker::ConfigError>(())
+    /// ```
     pub fn success_threshold(self, successes: u32) -> Self {
         self.numbers(|numbers| numbers.success_threshold(successes))
     }
@@ -257,21 +374,51 @@ impl ConfigBuilder {
     /// may fly. Without this: after the wait of the present back-off step.
     ///
     /// A probe that reports after it was written off still counts: an upstream slower than this can close the circuit.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use atomic_breaker::{Config, ProbeTimeout};
+    /// let config = Config::builder().probe_timeout(Duration::from_secs(2)).build()?;
+    /// assert_eq!(config.probe_timeout(), ProbeTimeout::After(Duration::from_secs(2)));
+    /// # Ok::<(), atomic_breaker::ConfigError>(())
+    /// ```
     pub fn probe_timeout(self, timeout: Duration) -> Self {
         self.numbers(|numbers| numbers.probe_timeout(ProbeTimeout::After(timeout)))
     }
 
     /// Never writes a probe off: one that hangs blocks the circuit until it reports or is dropped.
+    ///
+    /// ```
+    /// # use atomic_breaker::{Config, ProbeTimeout};
+    /// let config = Config::builder().probe_timeout_never().build()?;
+    /// assert_eq!(config.probe_timeout(), ProbeTimeout::Never);
+    /// # Ok::<(), atomic_breaker::ConfigError>(())
+    /// ```
     pub fn probe_timeout_never(self) -> Self {
         self.numbers(|numbers| numbers.probe_timeout(ProbeTimeout::Never))
     }
 
     /// Multiplies the wait with each failed half-open period, up to `max`. A recovery starts over.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use atomic_breaker::Config;
+    /// let config = Config::builder().backoff(2.0, Duration::from_secs(600)).build()?;
+    /// assert_eq!(config.backoff().unwrap().max, Duration::from_secs(600));
+    /// # Ok::<(), atomic_breaker::ConfigError>(())
+    /// ```
     pub fn backoff(self, multiplier: f64, max: Duration) -> Self {
         self.numbers(|numbers| numbers.backoff(multiplier, max))
     }
 
     /// Shortens each wait by a random part, up to this share of it, so that a fleet does not probe in step.
+    ///
+    /// ```
+    /// # use atomic_breaker::Config;
+    /// let config = Config::builder().jitter(0.25).build()?;
+    /// assert!(config.jitter() > 0.2);
+    /// # Ok::<(), atomic_breaker::ConfigError>(())
+    /// ```
     pub fn jitter(self, share: f64) -> Self {
         self.numbers(|numbers| numbers.jitter(share))
     }
@@ -333,12 +480,34 @@ impl ConfigBuilder {
 
     /// Tries a configuration out: everything happens as it would, but what would be rejected is admitted, with a
     /// permit that counts nothing, and reported to the observer as a rejection.
+    ///
+    /// ```
+    /// # use atomic_breaker::{CircuitBreaker, Config};
+    /// let breaker = CircuitBreaker::new(Config::builder().shadow(true).build()?);
+    /// breaker.trip();
+    /// assert!(breaker.try_acquire().is_ok());
+    /// # Ok::<(), atomic_breaker::ConfigError>(())
+    /// ```
     pub fn shadow(mut self, shadow: bool) -> Self {
         self.config.shadow = shadow;
         self
     }
 
     /// Reports transitions and rejections to `observer`, in place of an earlier one.
+    ///
+    /// ```
+    /// # use atomic_breaker::{Config, Observer, Rejected};
+    /// struct Log;
+    ///
+    /// impl Observer for Log {
+    ///     fn on_rejected(&self, rejected: &Rejected) {
+    ///         eprintln!("{rejected}");
+    ///     }
+    /// }
+    ///
+    /// let config = Config::builder().observer(Log).build()?;
+    /// # Ok::<(), atomic_breaker::ConfigError>(())
+    /// ```
     pub fn observer(mut self, observer: impl Observer) -> Self {
         self.config.observer = Some(Arc::new(observer));
         self

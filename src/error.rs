@@ -65,6 +65,13 @@ impl Rejected {
     }
 
     /// Why the call was rejected.
+    ///
+    /// ```
+    /// # use atomic_breaker::{CircuitBreaker, Config, Reason};
+    /// let breaker = CircuitBreaker::new(Config::default());
+    /// breaker.trip();
+    /// assert_eq!(breaker.try_acquire().unwrap_err().reason(), Reason::Open);
+    /// ```
     #[must_use]
     pub const fn reason(&self) -> Reason {
         match self.packed & ((1 << REASON_BITS) - 1) {
@@ -78,6 +85,15 @@ impl Rejected {
     /// open, or its probes are never written off.
     ///
     /// While the circuit is open, a call after this time is admitted or finds other callers' probes in flight.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use atomic_breaker::{CircuitBreaker, Config};
+    /// let breaker = CircuitBreaker::new(Config::default());
+    /// breaker.trip();
+    /// let left = breaker.try_acquire().unwrap_err().retry_after().unwrap();
+    /// assert!(left > Duration::from_secs(59));
+    /// ```
     #[must_use]
     pub const fn retry_after(&self) -> Option<Duration> {
         match self.packed >> LEFT_SHIFT {
@@ -87,6 +103,17 @@ impl Rejected {
     }
 
     /// The circuit's name; without one, the path of the function that was to be called; else empty.
+    ///
+    /// ```
+    /// # use atomic_breaker::{CircuitBreaker, Config};
+    /// let breaker = CircuitBreaker::new(Config::default());
+    /// breaker.trip();
+    /// fn fetch() -> Result<(), ()> {
+    ///     Ok(())
+    /// }
+    /// let rejected = *breaker.call(fetch).unwrap_err().rejected().unwrap();
+    /// assert!(rejected.circuit().ends_with("fetch"));
+    /// ```
     #[must_use]
     pub const fn circuit(&self) -> &'static str {
         self.circuit
@@ -95,6 +122,14 @@ impl Rejected {
     /// The same rejection, of a circuit with this name.
     ///
     /// The engine knows no names; a breaker that is built on it adds its own.
+    ///
+    /// ```
+    /// # use atomic_breaker::{CircuitBreaker, Config};
+    /// let breaker = CircuitBreaker::new(Config::default());
+    /// breaker.force_open();
+    /// let rejected = breaker.try_acquire().unwrap_err().of_circuit("orders");
+    /// assert_eq!(rejected.circuit(), "orders");
+    /// ```
     #[must_use]
     pub const fn of_circuit(self, circuit: &'static str) -> Self {
         Self { circuit, ..self }
@@ -217,12 +252,26 @@ pub enum Error<E> {
 
 impl<E> Error<E> {
     /// Whether the call was rejected.
+    ///
+    /// ```
+    /// # use atomic_breaker::{CircuitBreaker, Config};
+    /// let breaker = CircuitBreaker::new(Config::default());
+    /// assert!(!breaker.call(|| Err::<(), _>("refused")).unwrap_err().is_rejected());
+    /// ```
     #[must_use]
     pub const fn is_rejected(&self) -> bool {
         matches!(self, Self::Rejected(_))
     }
 
     /// The rejection, if the call was rejected.
+    ///
+    /// ```
+    /// # use atomic_breaker::{CircuitBreaker, Config};
+    /// let breaker = CircuitBreaker::new(Config::default());
+    /// breaker.trip();
+    /// let error = breaker.call(|| Ok::<(), ()>(())).unwrap_err();
+    /// assert!(error.rejected().is_some());
+    /// ```
     #[must_use]
     pub const fn rejected(&self) -> Option<&Rejected> {
         match self {
@@ -232,6 +281,13 @@ impl<E> Error<E> {
     }
 
     /// The call's own error, if it was made.
+    ///
+    /// ```
+    /// # use atomic_breaker::{CircuitBreaker, Config};
+    /// let breaker = CircuitBreaker::new(Config::default());
+    /// let error = breaker.call(|| Err::<(), _>("refused")).unwrap_err();
+    /// assert_eq!(error.into_inner(), Some("refused"));
+    /// ```
     #[must_use]
     pub fn into_inner(self) -> Option<E> {
         match self {
@@ -241,6 +297,14 @@ impl<E> Error<E> {
     }
 
     /// When to try again, if the call was rejected and that is known; see [`Rejected::retry_after`].
+    ///
+    /// ```
+    /// # use atomic_breaker::{CircuitBreaker, Config};
+    /// let breaker = CircuitBreaker::new(Config::default());
+    /// breaker.trip();
+    /// let error = breaker.call(|| Ok::<(), ()>(())).unwrap_err();
+    /// assert!(error.retry_after().is_some());
+    /// ```
     #[must_use]
     pub const fn retry_after(&self) -> Option<Duration> {
         match self {

@@ -35,6 +35,12 @@ pub struct Limits {
 
 impl Limits {
     /// A builder that holds the defaults: 5 failures, 60 s, 1 half-open call, 1 success.
+    ///
+    /// ```
+    /// # use atomic_breaker::engine::Limits;
+    /// let limits = Limits::builder().build()?;
+    /// # Ok::<(), atomic_breaker::ConfigError>(())
+    /// ```
     #[must_use]
     pub const fn builder() -> LimitsBuilder {
         LimitsBuilder::new()
@@ -177,6 +183,12 @@ impl LimitsBuilder {
     }
 
     /// Consecutive failures that open the circuit.
+    ///
+    /// ```
+    /// # use atomic_breaker::engine::Limits;
+    /// let limits = Limits::builder().failure_threshold(3).build()?;
+    /// # Ok::<(), atomic_breaker::ConfigError>(())
+    /// ```
     #[must_use]
     pub const fn failure_threshold(mut self, failures: u32) -> Self {
         self.failure_threshold = failures;
@@ -184,6 +196,13 @@ impl LimitsBuilder {
     }
 
     /// How long the circuit stays open before it lets a probe through.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use atomic_breaker::engine::Limits;
+    /// let limits = Limits::builder().recovery_timeout(Duration::from_secs(5)).build()?;
+    /// # Ok::<(), atomic_breaker::ConfigError>(())
+    /// ```
     #[must_use]
     pub const fn recovery_timeout(mut self, wait: Duration) -> Self {
         self.recovery_timeout = wait;
@@ -191,6 +210,12 @@ impl LimitsBuilder {
     }
 
     /// Slots of the half-open circuit: probes that may be in flight at once.
+    ///
+    /// ```
+    /// # use atomic_breaker::engine::Limits;
+    /// let limits = Limits::builder().half_open_max_calls(3).build()?;
+    /// # Ok::<(), atomic_breaker::ConfigError>(())
+    /// ```
     #[must_use]
     pub const fn half_open_max_calls(mut self, slots: u32) -> Self {
         self.half_open_max_calls = Some(slots);
@@ -198,6 +223,12 @@ impl LimitsBuilder {
     }
 
     /// Lets every call of the half-open circuit through. For upstreams that nothing can overload.
+    ///
+    /// ```
+    /// # use atomic_breaker::engine::Limits;
+    /// let limits = Limits::builder().half_open_unlimited().build()?;
+    /// # Ok::<(), atomic_breaker::ConfigError>(())
+    /// ```
     #[must_use]
     pub const fn half_open_unlimited(mut self) -> Self {
         self.half_open_max_calls = None;
@@ -205,6 +236,12 @@ impl LimitsBuilder {
     }
 
     /// Successful probes that close the circuit.
+    ///
+    /// ```
+    /// # use atomic_breaker::engine::Limits;
+    /// let limits = Limits::builder().success_threshold(2).build()?;
+    /// # Ok::<(), atomic_breaker::ConfigError>(())
+    /// ```
     #[must_use]
     pub const fn success_threshold(mut self, successes: u32) -> Self {
         self.success_threshold = successes;
@@ -212,6 +249,13 @@ impl LimitsBuilder {
     }
 
     /// When the probes in flight are written off.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use atomic_breaker::engine::{Limits, ProbeTimeout};
+    /// let limits = Limits::builder().probe_timeout(ProbeTimeout::After(Duration::from_secs(2))).build()?;
+    /// # Ok::<(), atomic_breaker::ConfigError>(())
+    /// ```
     #[must_use]
     pub const fn probe_timeout(mut self, timeout: ProbeTimeout) -> Self {
         self.probe_timeout = timeout;
@@ -219,6 +263,13 @@ impl LimitsBuilder {
     }
 
     /// Multiplies the wait with each failed half-open period, up to `max`. A recovery starts over.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use atomic_breaker::engine::Limits;
+    /// let limits = Limits::builder().backoff(2.0, Duration::from_secs(600)).build()?;
+    /// # Ok::<(), atomic_breaker::ConfigError>(())
+    /// ```
     #[must_use]
     pub const fn backoff(mut self, multiplier: f64, max: Duration) -> Self {
         self.backoff = Some(Backoff { multiplier, max });
@@ -226,6 +277,12 @@ impl LimitsBuilder {
     }
 
     /// Shortens each wait by a random part, up to this share of it, so that a fleet does not probe in step.
+    ///
+    /// ```
+    /// # use atomic_breaker::engine::Limits;
+    /// let limits = Limits::builder().jitter(0.25).build()?;
+    /// # Ok::<(), atomic_breaker::ConfigError>(())
+    /// ```
     #[must_use]
     pub const fn jitter(mut self, share: f64) -> Self {
         self.jitter = share;
@@ -233,6 +290,12 @@ impl LimitsBuilder {
     }
 
     /// Sets this circuit's jitter apart from that of others which open at the same moment.
+    ///
+    /// ```
+    /// # use atomic_breaker::engine::Limits;
+    /// let limits = Limits::builder().jitter(0.25).seed(0xfeed).build()?;
+    /// # Ok::<(), atomic_breaker::ConfigError>(())
+    /// ```
     #[must_use]
     pub const fn seed(mut self, seed: u64) -> Self {
         self.seed = seed;
@@ -244,6 +307,12 @@ impl LimitsBuilder {
     /// # Errors
     ///
     /// A [`ConfigError`] that names the first value which is outside its range.
+    ///
+    /// ```
+    /// # use atomic_breaker::engine::Limits;
+    /// let error = Limits::builder().success_threshold(64).build().unwrap_err();
+    /// assert_eq!(error.to_string(), "success_threshold is 64, legal is 1..=63");
+    /// ```
     pub fn build(self) -> Result<Limits, ConfigError> {
         let clamped = self.clone().clamped(&mut |error| Err(error))?;
         debug_assert_eq!(clamped, self, "nothing was out of range");
@@ -251,6 +320,12 @@ impl LimitsBuilder {
     }
 
     /// Moves every value to the nearest legal one; what is not a number becomes the lower end. Never fails.
+    ///
+    /// ```
+    /// # use atomic_breaker::engine::Limits;
+    /// let clamped = Limits::builder().success_threshold(64).build_clamped();
+    /// assert_eq!(Ok(clamped), Limits::builder().success_threshold(63).build());
+    /// ```
     #[must_use]
     pub fn build_clamped(self) -> Limits {
         match self.clamped(&mut |_| Ok::<(), core::convert::Infallible>(())) {

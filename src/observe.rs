@@ -116,30 +116,105 @@ impl Transition {
     }
 
     /// The circuit's name, empty if it has none.
+    ///
+    /// ```
+    /// # use atomic_breaker::{CircuitBreaker, Config, Observer, Transition};
+    /// struct Check;
+    ///
+    /// impl Observer for Check {
+    ///     fn on_transition(&self, transition: &Transition) {
+    ///         assert_eq!(transition.circuit(), "orders");
+    ///     }
+    /// }
+    ///
+    /// let breaker = CircuitBreaker::new(Config::builder().name("orders").observer(Check).build()?);
+    /// breaker.trip();
+    /// # Ok::<(), atomic_breaker::ConfigError>(())
+    /// ```
     #[must_use]
     pub const fn circuit(&self) -> &'static str {
         self.circuit
     }
 
     /// The state before.
+    ///
+    /// ```
+    /// # use atomic_breaker::{CircuitBreaker, Config, Observer, State, Transition};
+    /// struct Check;
+    ///
+    /// impl Observer for Check {
+    ///     fn on_transition(&self, transition: &Transition) {
+    ///         assert_eq!(transition.from(), State::Closed);
+    ///     }
+    /// }
+    ///
+    /// let breaker = CircuitBreaker::new(Config::builder().name("orders").observer(Check).build()?);
+    /// breaker.trip();
+    /// # Ok::<(), atomic_breaker::ConfigError>(())
+    /// ```
     #[must_use]
     pub const fn from(&self) -> State {
         self.change.from()
     }
 
     /// The state after.
+    ///
+    /// ```
+    /// # use atomic_breaker::{CircuitBreaker, Config, Observer, State, Transition};
+    /// struct Check;
+    ///
+    /// impl Observer for Check {
+    ///     fn on_transition(&self, transition: &Transition) {
+    ///         assert_eq!(transition.to(), State::Open);
+    ///     }
+    /// }
+    ///
+    /// let breaker = CircuitBreaker::new(Config::builder().name("orders").observer(Check).build()?);
+    /// breaker.trip();
+    /// # Ok::<(), atomic_breaker::ConfigError>(())
+    /// ```
     #[must_use]
     pub const fn to(&self) -> State {
         self.change.to()
     }
 
     /// When it happened, on the breaker's clock.
+    ///
+    /// ```
+    /// # use atomic_breaker::{CircuitBreaker, Config, Observer, Transition};
+    /// struct Check;
+    ///
+    /// impl Observer for Check {
+    ///     fn on_transition(&self, transition: &Transition) {
+    ///         println!("{} at {}", transition.to(), transition.at());
+    ///     }
+    /// }
+    ///
+    /// let breaker = CircuitBreaker::new(Config::builder().name("orders").observer(Check).build()?);
+    /// breaker.trip();
+    /// # Ok::<(), atomic_breaker::ConfigError>(())
+    /// ```
     #[must_use]
     pub const fn at(&self) -> Timestamp {
         self.change.at
     }
 
     /// What made the circuit change.
+    ///
+    /// ```
+    /// # use atomic_breaker::{CircuitBreaker, Config, Cause, Observer, Transition};
+    /// struct Check;
+    ///
+    /// impl Observer for Check {
+    ///     fn on_transition(&self, transition: &Transition) {
+    ///         assert_eq!(transition.cause(), Cause::Trip);
+    ///     }
+    /// }
+    ///
+    /// let breaker = CircuitBreaker::new(Config::builder().name("orders").observer(Check).build()?);
+    /// breaker.trip();
+    /// # Ok::<(), atomic_breaker::ConfigError>(())
+    /// ```
     #[must_use]
     pub const fn cause(&self) -> Cause {
         self.cause
@@ -147,12 +222,42 @@ impl Transition {
 
     /// Consecutive failures when the circuit left [`Closed`](State::Closed), the one that opened it included; 0 from
     /// any other state. With a window: the failures in it that opened the circuit, 0 if something else did.
+    ///
+    /// ```
+    /// # use atomic_breaker::{CircuitBreaker, Config, Observer, Transition};
+    /// struct Check;
+    ///
+    /// impl Observer for Check {
+    ///     fn on_transition(&self, transition: &Transition) {
+    ///         assert_eq!(transition.failures(), 0);
+    ///     }
+    /// }
+    ///
+    /// let breaker = CircuitBreaker::new(Config::builder().name("orders").observer(Check).build()?);
+    /// breaker.trip();
+    /// # Ok::<(), atomic_breaker::ConfigError>(())
+    /// ```
     #[must_use]
     pub const fn failures(&self) -> u32 {
         self.failures
     }
 
     /// What the window held when it opened the circuit, the call that did it included; `None` if something else did.
+    ///
+    /// ```
+    /// # use atomic_breaker::{CircuitBreaker, Config, Observer, Transition};
+    /// struct Check;
+    ///
+    /// impl Observer for Check {
+    ///     fn on_transition(&self, transition: &Transition) {
+    ///         assert_eq!(transition.window(), None, "tripped by hand");
+    ///     }
+    /// }
+    ///
+    /// let breaker = CircuitBreaker::new(Config::builder().name("orders").observer(Check).build()?);
+    /// breaker.trip();
+    /// # Ok::<(), atomic_breaker::ConfigError>(())
+    /// ```
     #[must_use]
     pub const fn window(&self) -> Option<WindowTotals> {
         self.window
@@ -160,6 +265,21 @@ impl Transition {
 
     /// Successful probes when the circuit left [`HalfOpen`](State::HalfOpen), the one that closed it included; 0 from
     /// any other state.
+    ///
+    /// ```
+    /// # use atomic_breaker::{CircuitBreaker, Config, Observer, Transition};
+    /// struct Check;
+    ///
+    /// impl Observer for Check {
+    ///     fn on_transition(&self, transition: &Transition) {
+    ///         assert_eq!(transition.probe_successes(), 0);
+    ///     }
+    /// }
+    ///
+    /// let breaker = CircuitBreaker::new(Config::builder().name("orders").observer(Check).build()?);
+    /// breaker.trip();
+    /// # Ok::<(), atomic_breaker::ConfigError>(())
+    /// ```
     #[must_use]
     pub const fn probe_successes(&self) -> u32 {
         self.change.before.probe_successes() + matches!(self.cause, Cause::ProbesSucceeded) as u32
@@ -167,6 +287,21 @@ impl Transition {
 
     /// Failed half-open periods since the circuit last closed, one that ends here included; stops at 63. When the
     /// circuit closes, this tells how many it took.
+    ///
+    /// ```
+    /// # use atomic_breaker::{CircuitBreaker, Config, Observer, Transition};
+    /// struct Check;
+    ///
+    /// impl Observer for Check {
+    ///     fn on_transition(&self, transition: &Transition) {
+    ///         assert_eq!(transition.reopens(), 0);
+    ///     }
+    /// }
+    ///
+    /// let breaker = CircuitBreaker::new(Config::builder().name("orders").observer(Check).build()?);
+    /// breaker.trip();
+    /// # Ok::<(), atomic_breaker::ConfigError>(())
+    /// ```
     #[must_use]
     pub const fn reopens(&self) -> u32 {
         match self.change.to() {
@@ -176,12 +311,42 @@ impl Transition {
     }
 
     /// How long the circuit stays open, back-off and jitter included; `None` unless it opened.
+    ///
+    /// ```
+    /// # use atomic_breaker::{CircuitBreaker, Config, Observer, Transition};
+    /// struct Check;
+    ///
+    /// impl Observer for Check {
+    ///     fn on_transition(&self, transition: &Transition) {
+    ///         assert!(transition.wait().is_some());
+    ///     }
+    /// }
+    ///
+    /// let breaker = CircuitBreaker::new(Config::builder().name("orders").observer(Check).build()?);
+    /// breaker.trip();
+    /// # Ok::<(), atomic_breaker::ConfigError>(())
+    /// ```
     #[must_use]
     pub const fn wait(&self) -> Option<Duration> {
         self.wait
     }
 
     /// The number of this transition, wrapping after 256.
+    ///
+    /// ```
+    /// # use atomic_breaker::{CircuitBreaker, Config, Observer, Transition};
+    /// struct Check;
+    ///
+    /// impl Observer for Check {
+    ///     fn on_transition(&self, transition: &Transition) {
+    ///         assert_eq!(transition.turn(), 1);
+    ///     }
+    /// }
+    ///
+    /// let breaker = CircuitBreaker::new(Config::builder().name("orders").observer(Check).build()?);
+    /// breaker.trip();
+    /// # Ok::<(), atomic_breaker::ConfigError>(())
+    /// ```
     #[must_use]
     pub const fn turn(&self) -> u8 {
         self.change.after.turn()

@@ -16,6 +16,13 @@ macro_rules! settles {
         /// Reports that the upstream answered.
         ///
         /// Never panics.
+        ///
+        /// ```
+        /// # use atomic_breaker::{CircuitBreaker, Config};
+        /// let breaker = CircuitBreaker::new(Config::default());
+        /// breaker.try_acquire()?.success();
+        /// # Ok::<(), atomic_breaker::Rejected>(())
+        /// ```
         #[inline]
         pub fn success(self) -> Settled {
             self.record(Outcome::Success)
@@ -24,6 +31,14 @@ macro_rules! settles {
         /// Reports that the upstream failed.
         ///
         /// Never panics.
+        ///
+        /// ```
+        /// # use atomic_breaker::{CircuitBreaker, Config};
+        /// let breaker = CircuitBreaker::new(Config::default());
+        /// breaker.try_acquire()?.failure();
+        /// assert_eq!(breaker.snapshot().failures(), 1);
+        /// # Ok::<(), atomic_breaker::Rejected>(())
+        /// ```
         #[inline]
         pub fn failure(self) -> Settled {
             self.record(Outcome::Failure)
@@ -32,6 +47,14 @@ macro_rules! settles {
         /// Reports that the call says nothing about the upstream. Dropping the permit does the same.
         ///
         /// Never panics.
+        ///
+        /// ```
+        /// # use atomic_breaker::{CircuitBreaker, Config};
+        /// let breaker = CircuitBreaker::new(Config::default());
+        /// breaker.try_acquire()?.ignore();
+        /// assert_eq!(breaker.snapshot().failures(), 0);
+        /// # Ok::<(), atomic_breaker::Rejected>(())
+        /// ```
         #[inline]
         pub fn ignore(self) -> Settled {
             self.record(Outcome::Ignored)
@@ -42,6 +65,17 @@ macro_rules! settles {
         /// The time matters only to breakers that count [slow calls](crate::ConfigBuilder::slow_calls).
         ///
         /// Never panics.
+        ///
+        /// ```
+        /// # use std::time::Instant;
+        /// # use atomic_breaker::{CircuitBreaker, Config, Outcome};
+        /// let breaker = CircuitBreaker::new(Config::default());
+        /// let permit = breaker.try_acquire()?;
+        /// let start = Instant::now();
+        /// // ... the call ...
+        /// permit.record_after(Outcome::Success, start.elapsed());
+        /// # Ok::<(), atomic_breaker::Rejected>(())
+        /// ```
         #[inline]
         pub fn record_after(self, outcome: Outcome, took: Duration) -> Settled {
             self.end(|breaker, ticket| breaker.settle_after(ticket, outcome, took))
@@ -50,6 +84,14 @@ macro_rules! settles {
         /// Reports an outcome.
         ///
         /// Never panics.
+        ///
+        /// ```
+        /// # use atomic_breaker::{CircuitBreaker, Config, Outcome};
+        /// let breaker = CircuitBreaker::new(Config::default());
+        /// breaker.try_acquire()?.record(Outcome::Failure);
+        /// assert_eq!(breaker.snapshot().failures(), 1);
+        /// # Ok::<(), atomic_breaker::Rejected>(())
+        /// ```
         #[inline]
         pub fn record(self, outcome: Outcome) -> Settled {
             self.end(|breaker, ticket| breaker.settle(ticket, outcome))

@@ -46,6 +46,14 @@ impl<A> Step<A> {
 }
 
 /// Admits a call or rejects it (rules 1 to 6).
+///
+/// ```
+/// # use atomic_breaker::{Outcome, Settled, State, Timestamp, engine::{Limits, Word, transition}};
+/// # let (limits, now) = (Limits::default(), || Timestamp::from_nanos(0));
+/// let step = transition::acquire(Word::default(), &limits, &now);
+/// assert!(step.answer.is_ok());
+/// assert_eq!(step.next, None, "nothing to install");
+/// ```
 #[inline]
 pub fn acquire(word: Word, rules: &impl Rules, clock: &impl Clock) -> Step<Result<Ticket, Rejected>> {
     match word.mode() {
@@ -81,6 +89,12 @@ pub fn acquire(word: Word, rules: &impl Rules, clock: &impl Clock) -> Step<Resul
 /// # Errors
 ///
 /// The rejection that a call would get.
+///
+/// ```
+/// # use atomic_breaker::{Outcome, Settled, State, Timestamp, engine::{Limits, Word, transition}};
+/// # let (limits, now) = (Limits::default(), || Timestamp::from_nanos(0));
+/// assert!(transition::peek(Word::default(), &limits, &now).is_ok());
+/// ```
 pub fn peek(word: Word, rules: &impl Rules, clock: &impl Clock) -> Result<(), Rejected> {
     match word.mode() {
         Mode::Closed | Mode::ForcedClosed | Mode::Retired => Ok(()),
@@ -97,6 +111,17 @@ pub fn peek(word: Word, rules: &impl Rules, clock: &impl Clock) -> Result<(), Re
 }
 
 /// Takes an outcome into account (rules 7 to 10).
+///
+/// ```
+/// # use atomic_breaker::{Outcome, Settled, State, Timestamp, engine::{Limits, Word, transition}};
+/// # let (limits, now) = (Limits::default(), || Timestamp::from_nanos(0));
+/// let word = Word::default();
+/// let ticket = transition::acquire(word, &limits, &now).answer?;
+/// let step = transition::settle(word, &ticket, Outcome::Failure, &limits, &now);
+/// assert_eq!(step.answer, Settled::Applied);
+/// assert_eq!(step.next.unwrap().word.failures(), 1);
+/// # Ok::<(), atomic_breaker::Rejected>(())
+/// ```
 #[inline]
 pub fn settle(
     word: Word,
@@ -148,6 +173,13 @@ pub(crate) fn open_noted(word: Word, rules: &impl Rules, clock: &impl Clock) -> 
 }
 
 /// Opens the circuit now (rule 15).
+///
+/// ```
+/// # use atomic_breaker::{Outcome, Settled, State, Timestamp, engine::{Limits, Word, transition}};
+/// # let (limits, now) = (Limits::default(), || Timestamp::from_nanos(0));
+/// let step = transition::trip(Word::default(), &limits, &now);
+/// assert_eq!(step.next.unwrap().word.state(), State::Open);
+/// ```
 pub fn trip(word: Word, rules: &impl Rules, clock: &impl Clock) -> Step<()> {
     let reopens = match word.mode() {
         Mode::Retired => return Step::stay(()),
@@ -162,6 +194,13 @@ pub fn trip(word: Word, rules: &impl Rules, clock: &impl Clock) -> Step<()> {
 }
 
 /// Closes the circuit and starts a new period, unless it is closed and untouched (rule 17).
+///
+/// ```
+/// # use atomic_breaker::{Outcome, Settled, State, Timestamp, engine::{Limits, Word, transition}};
+/// # let (limits, now) = (Limits::default(), || Timestamp::from_nanos(0));
+/// let open = transition::trip(Word::default(), &limits, &now).next.unwrap().word;
+/// assert_eq!(transition::reset(open, &now).next.unwrap().word.state(), State::Closed);
+/// ```
 pub fn reset(word: Word, clock: &impl Clock) -> Step<()> {
     if word.is_untouched() {
         return Step::stay(());
@@ -179,6 +218,13 @@ pub(crate) fn renew(word: Word, clock: &impl Clock) -> Step<()> {
 }
 
 /// Holds the circuit open until it is released (rule 16).
+///
+/// ```
+/// # use atomic_breaker::{Outcome, Settled, State, Timestamp, engine::{Limits, Word, transition}};
+/// # let (limits, now) = (Limits::default(), || Timestamp::from_nanos(0));
+/// let step = transition::force_open(Word::default(), &now);
+/// assert_eq!(step.next.unwrap().word.state(), State::ForcedOpen);
+/// ```
 pub fn force_open(word: Word, clock: &impl Clock) -> Step<()> {
     if matches!(word.mode(), Mode::ForcedOpen | Mode::Retired) {
         return Step::stay(());
@@ -188,6 +234,13 @@ pub fn force_open(word: Word, clock: &impl Clock) -> Step<()> {
 }
 
 /// Holds the circuit closed until it is released (rule 16).
+///
+/// ```
+/// # use atomic_breaker::{Outcome, Settled, State, Timestamp, engine::{Limits, Word, transition}};
+/// # let (limits, now) = (Limits::default(), || Timestamp::from_nanos(0));
+/// let step = transition::force_closed(Word::default(), &now);
+/// assert_eq!(step.next.unwrap().word.state(), State::ForcedClosed);
+/// ```
 pub fn force_closed(word: Word, clock: &impl Clock) -> Step<()> {
     if matches!(word.mode(), Mode::ForcedClosed | Mode::Retired) {
         return Step::stay(());
@@ -201,6 +254,14 @@ pub fn force_closed(word: Word, clock: &impl Clock) -> Step<()> {
 /// # Errors
 ///
 /// The word itself, if it is touched or retired already.
+///
+/// ```
+/// # use atomic_breaker::{Outcome, Settled, State, Timestamp, engine::{Limits, Word, transition}};
+/// # let (limits, now) = (Limits::default(), || Timestamp::from_nanos(0));
+/// let retired = transition::retire(Word::default()).unwrap();
+/// assert!(retired.is_retired());
+/// assert_eq!(transition::retire(retired), Err(retired));
+/// ```
 pub const fn retire(word: Word) -> Result<Word, Word> {
     if word.is_untouched() { Ok(word.to_retired()) } else { Err(word) }
 }

@@ -135,6 +135,11 @@ pub struct Word(u64);
 
 impl Word {
     /// Reads a word from its bits.
+    ///
+    /// ```
+    /// # use atomic_breaker::{State, engine::Word};
+    /// assert_eq!(Word::from_bits(2).state(), State::Open);
+    /// ```
     #[inline]
     #[must_use]
     pub const fn from_bits(bits: u64) -> Self {
@@ -142,6 +147,11 @@ impl Word {
     }
 
     /// The bits of this word.
+    ///
+    /// ```
+    /// # use atomic_breaker::engine::Word;
+    /// assert_eq!(Word::from_bits(42).to_bits(), 42);
+    /// ```
     #[inline]
     #[must_use]
     pub const fn to_bits(self) -> u64 {
@@ -150,6 +160,13 @@ impl Word {
 
     /// The stored state. An open circuit whose wait is over is still [`Open`](State::Open) here; a retired one
     /// reads [`ForcedClosed`](State::ForcedClosed).
+    ///
+    /// ```
+    /// # use atomic_breaker::{State, Timestamp, engine::{Limits, Word, transition}};
+    /// # let (limits, now) = (Limits::default(), || Timestamp::from_nanos(7_000_000));
+    /// let open = transition::trip(Word::default(), &limits, &now).next.unwrap().word;
+    /// assert_eq!(open.state(), State::Open);
+    /// ```
     #[must_use]
     pub const fn state(self) -> State {
         match self.mode() {
@@ -163,42 +180,90 @@ impl Word {
 
     /// When this state was entered, or the present lease of a half-open circuit began: milliseconds of the
     /// circuit's clock, wrapping after 2<sup>36</sup> (2.18 years).
+    ///
+    /// ```
+    /// # use atomic_breaker::{State, Timestamp, engine::{Limits, Word, transition}};
+    /// # let (limits, now) = (Limits::default(), || Timestamp::from_nanos(7_000_000));
+    /// let open = transition::trip(Word::default(), &limits, &now).next.unwrap().word;
+    /// assert_eq!(open.entered_ms(), 7);
+    /// ```
     #[must_use]
     pub const fn entered_ms(self) -> u64 {
         ENTERED.get(self.0)
     }
 
     /// The number of transitions so far, wrapping after 256.
+    ///
+    /// ```
+    /// # use atomic_breaker::{State, Timestamp, engine::{Limits, Word, transition}};
+    /// # let (limits, now) = (Limits::default(), || Timestamp::from_nanos(7_000_000));
+    /// let open = transition::trip(Word::default(), &limits, &now).next.unwrap().word;
+    /// assert_eq!(open.turn(), 1);
+    /// ```
     #[must_use]
     pub const fn turn(self) -> u8 {
         TURN.get(self.0) as u8
     }
 
     /// Failed half-open periods since the circuit last closed; stops at 63.
+    ///
+    /// ```
+    /// # use atomic_breaker::{State, Timestamp, engine::{Limits, Word, transition}};
+    /// # let (limits, now) = (Limits::default(), || Timestamp::from_nanos(7_000_000));
+    /// let open = transition::trip(Word::default(), &limits, &now).next.unwrap().word;
+    /// assert_eq!(open.reopens(), 0, "no probe has failed yet");
+    /// ```
     #[must_use]
     pub const fn reopens(self) -> u32 {
         REOPENS.get(self.0) as u32
     }
 
     /// Consecutive failures of a closed circuit, 0 in any other state.
+    ///
+    /// ```
+    /// # use atomic_breaker::engine::Word;
+    /// assert_eq!(Word::default().failures(), 0);
+    /// ```
     #[must_use]
     pub const fn failures(self) -> u32 {
         if self.is_closed() { self.payload() as u32 } else { 0 }
     }
 
     /// Probes of a half-open circuit that hold a slot, 0 in any other state.
+    ///
+    /// ```
+    /// # use atomic_breaker::{State, Timestamp, engine::{Limits, Word, transition}};
+    /// # let (limits, now) = (Limits::default(), || Timestamp::from_nanos(7_000_000));
+    /// let open = transition::trip(Word::default(), &limits, &now).next.unwrap().word;
+    /// let later = || Timestamp::from_nanos(61_000_000_000);
+    /// let half_open = transition::acquire(open, &limits, &later).next.unwrap().word;
+    /// assert_eq!(half_open.probes_in_flight(), 1);
+    /// ```
     #[must_use]
     pub const fn probes_in_flight(self) -> u32 {
         if self.is_half_open() { IN_FLIGHT.get(self.0) as u32 } else { 0 }
     }
 
     /// Successful probes of this half-open period, 0 in any other state.
+    ///
+    /// ```
+    /// # use atomic_breaker::engine::Word;
+    /// assert_eq!(Word::default().probe_successes(), 0);
+    /// ```
     #[must_use]
     pub const fn probe_successes(self) -> u32 {
         if self.is_half_open() { SUCCESSES.get(self.0) as u32 } else { 0 }
     }
 
     /// Whether the circuit is closed and counts no failure: nothing would be lost with it.
+    ///
+    /// ```
+    /// # use atomic_breaker::{State, Timestamp, engine::{Limits, Word, transition}};
+    /// # let (limits, now) = (Limits::default(), || Timestamp::from_nanos(7_000_000));
+    /// let open = transition::trip(Word::default(), &limits, &now).next.unwrap().word;
+    /// assert!(Word::default().is_untouched());
+    /// assert!(!open.is_untouched());
+    /// ```
     #[inline]
     #[must_use]
     pub const fn is_untouched(self) -> bool {
@@ -206,6 +271,11 @@ impl Word {
     }
 
     /// Whether a registry has taken the circuit out of use. It admits every call, counts nothing and stays so.
+    ///
+    /// ```
+    /// # use atomic_breaker::engine::{Word, transition};
+    /// assert!(transition::retire(Word::default()).unwrap().is_retired());
+    /// ```
     #[must_use]
     pub const fn is_retired(self) -> bool {
         matches!(self.mode(), Mode::Retired)

@@ -40,6 +40,14 @@ impl CoarseClock {
     ///
     /// [`CoarseClockError::Tick`] unless `tick` lies in 1 ms..=1 s, and [`CoarseClockError::Spawn`] when the system
     /// refuses the thread.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use atomic_breaker::{CoarseClock, CoarseClockError};
+    /// assert!(matches!(CoarseClock::start(Duration::ZERO), Err(CoarseClockError::Tick(_))));
+    /// let clock = CoarseClock::start(Duration::from_millis(1))?;
+    /// # Ok::<(), CoarseClockError>(())
+    /// ```
     pub fn start(tick: Duration) -> Result<Self, CoarseClockError> {
         if tick < MIN_TICK || tick > MAX_TICK {
             return Err(CoarseClockError::Tick(tick));

@@ -29,12 +29,23 @@ pub struct ManualClock {
 
 impl ManualClock {
     /// A clock that shows its origin.
+    ///
+    /// ```
+    /// # use atomic_breaker::{Clock, ManualClock};
+    /// assert_eq!(ManualClock::new().now().as_nanos(), 0);
+    /// ```
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
     /// A clock that shows `time` since its origin. Times beyond 584 years stop there.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use atomic_breaker::{Clock, ManualClock};
+    /// assert_eq!(ManualClock::at(Duration::from_nanos(5)).now().as_nanos(), 5);
+    /// ```
     #[must_use]
     pub fn at(time: Duration) -> Self {
         let clock = Self::new();
@@ -43,6 +54,14 @@ impl ManualClock {
     }
 
     /// Moves the clock on by `step`. The clock stops 584 years after its origin.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use atomic_breaker::{Clock, ManualClock};
+    /// let clock = ManualClock::at(Duration::from_nanos(5));
+    /// clock.clone().advance(Duration::from_nanos(2));
+    /// assert_eq!(clock.now().as_nanos(), 7);
+    /// ```
     pub fn advance(&self, step: Duration) {
         let step = saturating_nanos(step);
         let moved = |nanos: u64| Some(nanos.saturating_add(step));
@@ -50,6 +69,14 @@ impl ManualClock {
     }
 
     /// Sets the clock to `time` since its origin; it may go back.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use atomic_breaker::{Clock, ManualClock};
+    /// let clock = ManualClock::at(Duration::from_nanos(5));
+    /// clock.set(Duration::from_nanos(2));
+    /// assert_eq!(clock.now().as_nanos(), 2);
+    /// ```
     pub fn set(&self, time: Duration) {
         self.nanos.store(saturating_nanos(time), Ordering::Release);
     }

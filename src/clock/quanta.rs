@@ -31,6 +31,13 @@ pub(super) struct Source {
 
 impl QuantaClock {
     /// The process's clock. The first call calibrates it.
+    ///
+    /// ```
+    /// # use atomic_breaker::{Clock, QuantaClock};
+    /// let (one, other) = (QuantaClock::new(), QuantaClock::new());
+    /// let earlier = one.now();
+    /// assert!(other.now() >= earlier, "one origin");
+    /// ```
     #[must_use]
     pub fn new() -> Self {
         static SOURCE: OnceLock<Source> = OnceLock::new();

@@ -75,6 +75,12 @@ impl ConfigError {
     }
 
     /// What is wrong with the value.
+    ///
+    /// ```
+    /// # use atomic_breaker::{Config, ConfigErrorKind};
+    /// let error = Config::builder().jitter(2.0).build().unwrap_err();
+    /// assert_eq!(error.kind(), ConfigErrorKind::OutOfRange);
+    /// ```
     #[must_use]
     pub const fn kind(&self) -> ConfigErrorKind {
         self.kind
@@ -82,24 +88,44 @@ impl ConfigError {
 
     /// The name of the offending value: that of its builder method, and of the argument if there are several
     /// (`backoff.max`).
+    ///
+    /// ```
+    /// # use atomic_breaker::Config;
+    /// assert_eq!(Config::builder().jitter(2.0).build().unwrap_err().field(), "jitter");
+    /// ```
     #[must_use]
     pub const fn field(&self) -> &'static str {
         self.field
     }
 
     /// The value itself.
+    ///
+    /// ```
+    /// # use atomic_breaker::{Config, Value};
+    /// assert_eq!(Config::builder().jitter(2.0).build().unwrap_err().value(), Value::Number(2.0));
+    /// ```
     #[must_use]
     pub const fn value(&self) -> Value {
         self.value
     }
 
     /// The smallest legal value.
+    ///
+    /// ```
+    /// # use atomic_breaker::{Config, Value};
+    /// assert_eq!(Config::builder().jitter(2.0).build().unwrap_err().min(), Value::Number(0.0));
+    /// ```
     #[must_use]
     pub const fn min(&self) -> Value {
         self.min
     }
 
     /// The largest legal value.
+    ///
+    /// ```
+    /// # use atomic_breaker::{Config, Value};
+    /// assert_eq!(Config::builder().jitter(2.0).build().unwrap_err().max(), Value::Number(1.0));
+    /// ```
     #[must_use]
     pub const fn max(&self) -> Value {
         self.max

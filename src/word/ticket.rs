@@ -54,6 +54,16 @@ impl Ticket {
 
     /// Reads a ticket from bits that [`to_bits`](Ticket::to_bits) gave. Bits from elsewhere are safe, too: they settle
     /// as the ticket would that they happen to spell, or are stale if they spell none.
+    ///
+    /// ```
+    /// # use atomic_breaker::{Rejected, Timestamp, engine::{Limits, StateCell, Ticket}};
+    /// let cell = StateCell::new();
+    /// let admitted = cell.try_acquire(&Limits::default(), &|| Timestamp::from_nanos(0))?;
+    /// let bits = admitted.ticket.to_bits();
+    /// let ticket = Ticket::from_bits(bits);
+    /// assert_eq!(ticket.to_bits(), bits);
+    /// # Ok::<(), atomic_breaker::Rejected>(())
+    /// ```
     pub const fn from_bits(bits: u64) -> Self {
         match (STATE.get(bits), PAYLOAD.get(bits)) {
             (CLOSED, 0) | (FORCED, TICKET_FORCED | TICKET_PROBE | TICKET_SLOT) => Self(bits),
@@ -62,6 +72,11 @@ impl Ticket {
     }
 
     /// The bits of this ticket.
+    ///
+    /// ```
+    /// # use atomic_breaker::engine::Ticket;
+    /// assert_eq!(Ticket::from_bits(0).to_bits(), 0);
+    /// ```
     #[inline]
     #[must_use]
     pub const fn to_bits(self) -> u64 {
