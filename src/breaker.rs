@@ -28,7 +28,7 @@ mod windowed;
 pub(crate) use self::calls::path_of;
 use self::numbers::Numbers;
 pub(crate) use self::windowed::Began;
-use self::windowed::Windowed;
+use self::windowed::{Took, Windowed};
 
 /// A circuit breaker.
 ///
@@ -369,7 +369,7 @@ impl<C: Clock> CircuitBreaker<C> {
     fn settle_noted(&self, ticket: Ticket, outcome: Outcome) -> Settled {
         match &self.inner.window {
             None => self.settle_counted(ticket, outcome),
-            Some(windowed) => self.settle_windowed(windowed, ticket, outcome, 0),
+            Some(windowed) => self.settle_windowed(windowed, ticket, outcome, Took::NOTHING),
         }
     }
 

@@ -39,7 +39,7 @@ mod time;
 use self::calls::CallRing;
 use self::time::TimeBuckets;
 use crate::cell::{Change, StateCell};
-use crate::clock::Clock;
+use crate::clock::{Clock, Timestamp};
 use crate::limits::Rules;
 use crate::outcome::Settled;
 use crate::sync::{AtomicU64, Ordering};
@@ -170,7 +170,8 @@ impl Events {
         Self { origin: AtomicU64::new(NO_PERIOD), shape }
     }
 
-    /// Takes an outcome of a call that a closed circuit admitted into account. `rates` are asked for once the outcome has
+    /// Takes an outcome of a call that a closed circuit admitted into account. `ended` says when the call did, and is
+    /// asked only if time matters. `rates` are asked for once the outcome has
     /// been counted, and only if it can open the circuit.
     #[inline]
     pub fn settle<R: Rules, C: Clock>(
@@ -179,6 +180,7 @@ impl Events {
         ticket: &Ticket,
         event: Event,
         stripe: usize,
+        ended: impl FnOnce() -> Timestamp,
         rates: impl FnOnce() -> Option<Rates>,
     ) -> Recorded {
         let Some(ordinal) = self.begin(circuit.cell, ticket) else {
@@ -190,7 +192,7 @@ impl Events {
                 0
             }
             Shape::Time(buckets) => {
-                let bucket = buckets.bucket(circuit.clock.now());
+                let bucket = buckets.bucket(ended());
                 buckets.record(&self.origin, ordinal, stripe, bucket, event);
                 bucket
             }

@@ -52,7 +52,7 @@ impl Model {
 
     fn record_at(&self, clock: &impl Clock, stripe: usize, ticket: &Ticket, event: Event) -> Recorded {
         let circuit = Circuit { cell: &self.cell, rules: &self.limits, clock };
-        self.events.settle(&circuit, ticket, event, stripe, || Some(self.rates))
+        self.events.settle(&circuit, ticket, event, stripe, || clock.now(), || Some(self.rates))
     }
 
     /// Lets time pass, if it has not come so far by itself.

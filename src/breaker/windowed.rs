@@ -8,7 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use super::CircuitBreaker;
-use crate::clock::{Clock, Timestamp};
+use crate::clock::Clock;
 use crate::config::{Config, Window};
 use crate::observe::Cause;
 use crate::outcome::{Outcome, Settled};
@@ -41,12 +41,28 @@ impl Windowed {
     }
 }
 
-/// When a call began, if that matters.
+/// When a call began, in nanoseconds, if that matters: one machine word, so that a call carries no more.
 #[derive(Clone, Copy)]
 pub(crate) struct Began(u64);
 
 impl Began {
     const UNTIMED: Self = Self(u64::MAX);
+}
+
+/// How long a call took.
+#[derive(Clone, Copy)]
+pub(super) enum Took {
+    Nanos(u64),
+    /// From this moment, in nanoseconds, until now.
+    Since(u64),
+}
+
+impl Took {
+    pub(super) const NOTHING: Self = Self::Nanos(0);
+
+    fn since(began: Began) -> Self {
+        if began.0 == Began::UNTIMED.0 { Self::NOTHING } else { Self::Since(began.0) }
+    }
 }
 
 impl<C: Clock> CircuitBreaker<C> {
@@ -64,7 +80,7 @@ impl<C: Clock> CircuitBreaker<C> {
     pub(crate) fn settle_since(&self, ticket: Ticket, outcome: Outcome, began: Began) -> Settled {
         match &self.inner.window {
             None => self.settle(ticket, outcome),
-            Some(windowed) => self.settle_windowed(windowed, ticket, outcome, self.took(began)),
+            Some(windowed) => self.settle_windowed(windowed, ticket, outcome, Took::since(began)),
         }
     }
 
@@ -73,7 +89,7 @@ impl<C: Clock> CircuitBreaker<C> {
     pub(crate) fn settle_after(&self, ticket: Ticket, outcome: Outcome, took: Duration) -> Settled {
         match &self.inner.window {
             None => self.settle(ticket, outcome),
-            Some(windowed) => self.settle_windowed(windowed, ticket, outcome, nanos(took)),
+            Some(windowed) => self.settle_windowed(windowed, ticket, outcome, Took::Nanos(nanos(took))),
         }
     }
 
@@ -86,24 +102,23 @@ impl<C: Clock> CircuitBreaker<C> {
         Began(self.inner.clock.precise().as_nanos())
     }
 
-    fn took(&self, began: Began) -> u64 {
-        if began.0 == Began::UNTIMED.0 {
-            return 0;
-        }
-        let began = Timestamp::from_nanos(began.0);
-        nanos(self.inner.clock.precise().saturating_duration_since(began))
-    }
-
     #[inline(never)]
     pub(super) fn settle_windowed(
         &self,
         windowed: &Windowed,
         ticket: Ticket,
         outcome: Outcome,
-        took: u64,
+        took: Took,
     ) -> Settled {
         let inner = &*self.inner;
-        let slow = took >= windowed.slow_after();
+        let (nanos, ended) = match took {
+            Took::Nanos(nanos) => (nanos, None),
+            Took::Since(began) => {
+                let ended = inner.clock.precise();
+                (ended.as_nanos().saturating_sub(began), Some(ended))
+            }
+        };
+        let slow = nanos >= windowed.slow_after();
         if !ticket.is_closed() {
             let outcome = if slow && outcome == Outcome::Success { Outcome::Failure } else { outcome };
             return self.settle_counted(ticket, outcome);
@@ -117,7 +132,8 @@ impl<C: Clock> CircuitBreaker<C> {
         let circuit = Circuit { cell: &inner.cell, rules: &inner.numbers, clock: &inner.clock };
         let event = Event { failed, slow };
         let rates = || inner.config.load().rates();
-        let recorded = windowed.events.settle(&circuit, &ticket, event, stripe(), rates);
+        let ended = || ended.unwrap_or_else(|| inner.clock.now());
+        let recorded = windowed.events.settle(&circuit, &ticket, event, stripe(), ended, rates);
         if let Some(opening) = recorded.opening {
             let cause = match opening.reached {
                 Reached::Failures => Cause::FailureRate,

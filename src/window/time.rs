@@ -47,6 +47,8 @@ pub(super) struct TimeBuckets {
     ring_bits: u32,
     /// One less than the number of stripes, which is a power of two.
     stripe_mask: usize,
+    /// A bit for each stripe in which anything was ever recorded.
+    used: AtomicU64,
     /// Ring after ring. A ring has an even number of slots, so none shares a cache line with another.
     slots: Box<[Padded<[Slot; 2]>]>,
 }
@@ -54,12 +56,13 @@ pub(super) struct TimeBuckets {
 impl TimeBuckets {
     pub(super) fn new(width: u64, buckets: u32, stripes: usize) -> Self {
         let ring = ring(buckets);
-        let stripes = stripes.next_power_of_two();
+        let stripes = stripes.clamp(1, MAX_STRIPES).next_power_of_two();
         Self {
             width: Width::new(width),
             buckets: u64::from(buckets),
             ring_bits: ring.ilog2(),
             stripe_mask: stripes - 1,
+            used: AtomicU64::new(0),
             slots: (0..ring * stripes / 2).map(|_| Padded::default()).collect(),
         }
     }
@@ -72,12 +75,15 @@ impl TimeBuckets {
 
     #[inline]
     pub(super) fn record(&self, origin: &AtomicU64, ordinal: u64, stripe: usize, bucket: u64, event: Event) {
-        let slot = self.slot(stripe & self.stripe_mask, bucket);
+        let stripe = stripe & self.stripe_mask;
+        let slot = self.slot(stripe, bucket);
         let wanted = self.wanted(ordinal, bucket);
         loop {
             // Acquire: pairs with the swap in `retag`.
             let mut tag = slot.tag.load(Ordering::Acquire);
             if !is_same(tag, wanted) {
+                // AcqRel: pairs with the load in `totals`; whoever finds the tag in place comes after this as well.
+                self.used.fetch_or(1 << stripe, Ordering::AcqRel);
                 match slot.retag(origin, tag, wanted) {
                     Some(retagged) => tag = retagged,
                     None => return,
@@ -94,7 +100,9 @@ impl TimeBuckets {
         let oldest = (newest + 1).saturating_sub(self.buckets);
         let mut sums = [0; KINDS];
         let mut passed = false;
-        for stripe in 0..=self.stripe_mask {
+        // Acquire: pairs with the change in `record`.
+        let used = self.used.load(Ordering::Acquire);
+        for stripe in (0..=self.stripe_mask).filter(|stripe| used >> stripe & 1 != 0) {
             for bucket in oldest..=newest {
                 passed |= self.slot(stripe, bucket).add_to(&mut sums, self.wanted(ordinal, bucket));
             }
@@ -245,6 +253,9 @@ impl Width {
         quotient + u64::from(rest >= self.nanos)
     }
 }
+
+/// As many as there are bits to say which are used.
+const MAX_STRIPES: usize = u64::BITS as usize;
 
 /// Which of a slot's counts an event goes to.
 #[inline]
