@@ -8,7 +8,7 @@ use std::sync::{Barrier, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use atomic_breaker::{CircuitBreaker, Clock, Config, QuantaClock, Window};
+use atomic_breaker::{CircuitBreaker, Clock, Config, Permit, QuantaClock, Window};
 use criterion::{BenchmarkId, Criterion, SamplingMode, criterion_group, criterion_main};
 use failsafe::failure_policy::{consecutive_failures, success_rate_over_time_window};
 use failsafe::{CircuitBreaker as _, FailurePolicy};
@@ -43,7 +43,7 @@ fn floors(criterion: &mut Criterion) {
 fn success(criterion: &mut Criterion) {
     let ours = |window| {
         let breaker = breaker(window);
-        work(move || breaker.try_acquire().map(|permit| permit.success()))
+        work(move || breaker.try_acquire().map(Permit::success))
     };
     let timed = |window| {
         let slow = breaker(window).config().to_builder().slow_calls(HOUR, 1.0);
@@ -70,7 +70,7 @@ fn failure(criterion: &mut Criterion) {
     let ours = |window| {
         let breaker = breaker(window);
         for _ in 0..20_000 {
-            let _ = breaker.try_acquire().map(|permit| permit.success());
+            let _ = breaker.try_acquire().map(Permit::success);
         }
         // One success in fifty, so that no window is full of failures and nobody opens.
         Box::new(move |times: u64| {
