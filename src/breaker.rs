@@ -12,7 +12,7 @@ use crate::clock::{Clock, QuantaClock};
 use crate::config::Config;
 use crate::error::{ConfigError, ConfigErrorKind, Reason, Rejected, Value};
 use crate::limits::{Rules, Tags};
-use crate::observe::{Cause, Transition, shielded};
+use crate::observe::{Cause, Transition, report, shielded};
 use crate::outcome::{Outcome, Settled};
 use crate::permit::{OwnedPermit, Permit};
 use crate::snapshot::{Snapshot, WindowTotals};
@@ -36,7 +36,7 @@ use self::windowed::{Took, Windowed};
 /// Nothing it does takes a lock, but for [`reconfigure`](CircuitBreaker::reconfigure); a call of a healthy circuit
 /// reads the circuit's word twice and writes nothing.
 ///
-/// A breaker takes 128 bytes, one pair of cache lines, so that neighbours in an array do not slow each other down; a
+/// On the clocks of this crate, a breaker takes 128 bytes, one pair of cache lines, so that neighbours in an array do not slow each other down; a
 /// configuration with back-off adds 512 bytes, a window [what its docs say](crate::Window#memory).
 ///
 /// ```
@@ -117,7 +117,7 @@ impl<C: Clock> CircuitBreaker<C> {
     ///
     /// # Panics
     ///
-    /// Never panics.
+    /// Never panics, unless the breaker's clock does.
     ///
     /// # Examples
     ///
@@ -141,7 +141,7 @@ impl<C: Clock> CircuitBreaker<C> {
     ///
     /// # Panics
     ///
-    /// Never panics.
+    /// Never panics, unless the breaker's clock does.
     ///
     /// # Examples
     ///
@@ -215,7 +215,9 @@ impl<C: Clock> CircuitBreaker<C> {
     }
 
     fn snapshot_of(&self, word: Word, window: Option<WindowTotals>) -> Snapshot {
-        Snapshot::new(word, transition::peek(word, &self.inner.numbers, &self.inner.clock), window)
+        let Inner { numbers, clock, name, .. } = &*self.inner;
+        let answer = transition::peek(word, numbers, clock);
+        Snapshot::new(word, answer.map_err(|rejected| rejected.untagged().of_circuit(name)), window)
     }
 
     /// The configuration in force.
@@ -409,7 +411,7 @@ impl<C: Clock> CircuitBreaker<C> {
         // Loaded in full: no guard is held while the observer runs.
         let config = inner.config.load_full();
         // Moved in: this may be the last share in it, and the observer's destructor is the user's code, too.
-        shielded(move || {
+        report(move || {
             if let Some(observer) = config.observer() {
                 observer.on_transition(&transition);
             }
@@ -419,7 +421,7 @@ impl<C: Clock> CircuitBreaker<C> {
     #[cold]
     fn report_rejection(&self, rejected: &Rejected) {
         let config = self.inner.config.load_full();
-        shielded(move || {
+        report(move || {
             if let Some(observer) = config.observer() {
                 observer.on_rejected(rejected);
             }

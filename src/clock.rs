@@ -100,7 +100,8 @@ impl fmt::Display for Timestamp {
 /// lease by the step and does no other harm. Only differences count, so the origin is free; a circuit measures them up to
 /// 2.18 years.
 ///
-/// Any closure that returns a [`Timestamp`] is a clock.
+/// Any closure that returns a [`Timestamp`] is a clock. It stamps transitions as well, so it must be exact: one that
+/// lags (cached time, a coarse clock in a closure) lets probes through too early. Implement the trait for such a clock.
 ///
 /// ```
 /// use atomic_breaker::{CircuitBreaker, Config, Timestamp};

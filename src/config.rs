@@ -2,6 +2,7 @@
 
 use std::convert::Infallible;
 use std::fmt;
+use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -247,6 +248,10 @@ impl Default for Config {
     }
 }
 
+// Whatever an observer's panic leaves behind in the observer, nothing is left half done here.
+impl UnwindSafe for Config {}
+impl RefUnwindSafe for Config {}
+
 impl fmt::Debug for Config {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Config")
@@ -288,7 +293,7 @@ impl fmt::Debug for Config {
 /// | [`shadow`](Self::shadow) | | `false` |
 /// | [`observer`](Self::observer) | | none |
 ///
-/// Timeouts are kept in whole milliseconds, rounded up.
+/// The circuit goes by whole milliseconds, rounded up.
 #[derive(Clone, Debug)]
 #[must_use = "a builder does nothing until it is built"]
 pub struct ConfigBuilder {

@@ -84,7 +84,8 @@ impl Rejected {
     /// When to try again: in whole milliseconds, never zero. `None` where nobody can tell: the circuit is forced
     /// open, or its probes are never written off.
     ///
-    /// While the circuit is open, a call after this time is admitted or finds other callers' probes in flight.
+    /// While the circuit is open, a call after this time finds the wait over: it is admitted, or other callers' probes
+    /// were there before it.
     ///
     /// ```
     /// # use std::time::Duration;
@@ -102,7 +103,8 @@ impl Rejected {
         }
     }
 
-    /// The circuit's name; without one, the path of the function that was to be called; else empty.
+    /// The circuit's name; without one, the path of the function that was to be called, or of the one around a closure or
+    /// an `async` block; else empty.
     ///
     /// ```
     /// # use atomic_breaker::{CircuitBreaker, Config};
@@ -186,11 +188,11 @@ impl fmt::Display for Rejected {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("circuit ")?;
         if !self.circuit.is_empty() {
-            write!(f, "\"{}\" ", self.circuit)?;
+            write!(f, "{:?} ", self.circuit)?;
         }
         let (state, next) = match self.reason() {
             Reason::Open => ("is open", ", next probe in "),
-            Reason::HalfOpen => ("is half-open, its probes are in flight", ", next slot in at most "),
+            Reason::HalfOpen => ("is half-open, its probes are in flight", ", overdue in "),
             Reason::ForcedOpen => ("is forced open", ""),
         };
         f.write_str(state)?;

@@ -19,15 +19,15 @@ pin_project! {
         future: F,
         breaker: &'a CircuitBreaker<C>,
         call: Option<(Permit<'a, C>, Began)>,
-        classify: K,
-        convert: M,
+        // `None` once the call is over.
+        end: Option<(K, M)>,
     }
 }
 
 impl<'a, C: Clock, F, K, M> Guarded<'a, C, F, K, M> {
     #[inline]
     pub(crate) fn new(breaker: &'a CircuitBreaker<C>, future: F, classify: K, convert: M) -> Self {
-        Self { future, breaker, call: None, classify, convert }
+        Self { future, breaker, call: None, end: Some((classify, convert)) }
     }
 }
 
@@ -35,24 +35,32 @@ impl<C, F, K, M, T, E, X> Future for Guarded<'_, C, F, K, M>
 where
     C: Clock,
     F: Future<Output = Result<T, E>>,
-    K: Fn(&Result<T, E>) -> Outcome,
-    M: Fn(Error<E>) -> X,
+    K: FnOnce(&Result<T, E>) -> Outcome,
+    M: FnOnce(Error<E>) -> X,
 {
     type Output = Result<T, X>;
 
     #[inline]
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.project();
-        if this.call.is_none() {
+        // Before the first poll, or after the last, which must not make a second call.
+        if this.call.is_none() && this.end.is_some() {
             match this.breaker.acquire_for(Some(path_of::<F>)) {
                 Ok(permit) => *this.call = Some((permit, this.breaker.began())),
-                Err(rejected) => return Poll::Ready(Err((this.convert)(Error::Rejected(rejected)))),
+                Err(rejected) => {
+                    let Some((_, convert)) = this.end.take() else { return Poll::Pending };
+                    return Poll::Ready(Err(convert(Error::Rejected(rejected))));
+                }
             }
         }
-        let result = ready!(this.future.poll(context));
-        if let Some((permit, began)) = this.call.take() {
-            permit.record_since((this.classify)(&result), began);
+        if this.call.is_none() {
+            return Poll::Pending;
         }
-        Poll::Ready(result.map_err(|error| (this.convert)(Error::Inner(error))))
+        let result = ready!(this.future.poll(context));
+        let (Some((permit, began)), Some((classify, convert))) = (this.call.take(), this.end.take()) else {
+            return Poll::Pending;
+        };
+        permit.record_since(classify(&result), began);
+        Poll::Ready(result.map_err(|error| convert(Error::Inner(error))))
     }
 }

@@ -41,8 +41,8 @@
 //! - **A circuit stuck half-open.** A dropped permit (cancelled future, panic, early return) gives its slot back. One
 //!   that hangs is written off after [`probe_timeout`](ConfigBuilder::probe_timeout), by default the last wait; if it
 //!   reports after all, its outcome still counts.
-//! - **An early probe.** Waits are rounded up. `sleep(retry_after)`, then [`try_acquire`](CircuitBreaker::try_acquire),
-//!   finds the wait over.
+//! - **An early probe.** Waits are rounded up. On an exact clock, `sleep(retry_after)`, then
+//!   [`try_acquire`](CircuitBreaker::try_acquire), finds the wait over.
 //! - **A lost or doubled event.** Each transition is reported once, by the thread whose compare-and-swap made it.
 //!
 //! # Which call form

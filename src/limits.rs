@@ -133,7 +133,7 @@ impl Rules for Limits {
 /// | `backoff` max | the recovery timeout..=365 days | none |
 /// | `jitter` | 0.0..=1.0 | 0.0 |
 ///
-/// Times are kept in whole milliseconds, rounded up.
+/// The circuit goes by whole milliseconds, rounded up.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LimitsBuilder {
     pub(crate) failure_threshold: u32,

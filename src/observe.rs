@@ -1,5 +1,6 @@
 //! Who wants to hear of it: transitions and rejections.
 
+use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,10 +14,13 @@ use crate::state::State;
 /// Hears of transitions and rejections.
 ///
 /// A method runs on the thread that caused the event, after the event, with no lock and no guard held. It should
-/// be quick: that thread's caller waits for it. It may use the breaker. If it panics, the panic is swallowed (after
-/// the panic hook has reported it), and neither the breaker nor the caller notices.
+/// be quick: that thread's caller waits for it. If it panics, the panic is swallowed (after the panic hook has reported
+/// it; a program that aborts on panic aborts), and neither the breaker nor the caller notices.
 ///
-/// Each transition is reported exactly once. Reports of two transitions may reach an observer in either order
+/// It may use the breaker. Events that it causes by that are reported in turn, four deep; those of an observer that answers
+/// each event with another would never end, and are not reported beyond that.
+///
+/// Each transition is otherwise reported exactly once. Reports of two transitions may reach an observer in either order
 /// if two threads made them; [`Transition::turn`] tells.
 ///
 /// ```
@@ -50,6 +54,16 @@ pub trait Observer: Send + Sync + 'static {
     /// A call was rejected, or would have been but for [shadow mode](crate::ConfigBuilder::shadow).
     fn on_rejected(&self, rejected: &Rejected) {
         let _ = rejected;
+    }
+}
+
+impl<T: Observer + ?Sized> Observer for Box<T> {
+    fn on_transition(&self, transition: &Transition) {
+        (**self).on_transition(transition);
+    }
+
+    fn on_rejected(&self, rejected: &Rejected) {
+        (**self).on_rejected(rejected);
     }
 }
 
@@ -331,7 +345,8 @@ impl Transition {
         self.wait
     }
 
-    /// The number of this transition, wrapping after 256.
+    /// The number of this transition, wrapping after 256. Not every number has an event: a closed circuit that is
+    /// [reset](crate::CircuitBreaker::reset) and an open one that [waits again](crate::CircuitBreaker::trip) take one, too.
     ///
     /// ```
     /// # use atomic_breaker::{CircuitBreaker, Config, Observer, Transition};
@@ -353,7 +368,20 @@ impl Transition {
     }
 }
 
-/// Calls an observer so that its panic ends here.
+/// Calls an observer, unless this is an event that observers have caused one inside the other, too deep.
+pub(crate) fn report(call: impl FnOnce()) {
+    thread_local! {
+        static DEPTH: Cell<u32> = const { Cell::new(0) };
+    }
+    let depth = DEPTH.get();
+    if depth < MAX_DEPTH {
+        DEPTH.set(depth + 1);
+        shielded(call);
+        DEPTH.set(depth);
+    }
+}
+
+/// Runs an observer's code so that its panic ends here.
 pub(crate) fn shielded(report: impl FnOnce()) {
     let Err(payload) = catch_unwind(AssertUnwindSafe(report)) else {
         return;
@@ -363,3 +391,6 @@ pub(crate) fn shielded(report: impl FnOnce()) {
         std::mem::forget(again);
     }
 }
+
+/// How deep events may be nested that observers cause while they hear of others.
+const MAX_DEPTH: u32 = 4;

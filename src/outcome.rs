@@ -17,13 +17,14 @@ pub enum Outcome {
 /// What the circuit made of an outcome.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Settled {
-    /// The outcome was taken into account and the state stayed as it was.
+    /// The outcome was taken into account as far as the state asks for it, and the state stayed as it was.
     Applied,
     /// This outcome opened the circuit.
     Opened,
     /// This outcome closed the circuit.
     Closed,
-    /// The outcome came too late: the period in which its call was admitted is over. Nothing changed.
+    /// The outcome came too late: the period in which its call was admitted is over. Nothing changed. So for a call that
+    /// only [shadow mode](crate::ConfigBuilder::shadow) let through, and in a retired circuit.
     Stale,
 }
 

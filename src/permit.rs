@@ -15,7 +15,7 @@ macro_rules! settles {
     () => {
         /// Reports that the upstream answered.
         ///
-        /// Never panics.
+        /// Never panics, unless the breaker's clock does; the permit then counts as dropped.
         ///
         /// ```
         /// # use atomic_breaker::{CircuitBreaker, Config};
@@ -30,7 +30,7 @@ macro_rules! settles {
 
         /// Reports that the upstream failed.
         ///
-        /// Never panics.
+        /// Never panics, unless the breaker's clock does; the permit then counts as dropped.
         ///
         /// ```
         /// # use atomic_breaker::{CircuitBreaker, Config};
@@ -46,7 +46,7 @@ macro_rules! settles {
 
         /// Reports that the call says nothing about the upstream. Dropping the permit does the same.
         ///
-        /// Never panics.
+        /// Never panics, unless the breaker's clock does; the permit then counts as dropped.
         ///
         /// ```
         /// # use atomic_breaker::{CircuitBreaker, Config};
@@ -64,7 +64,7 @@ macro_rules! settles {
         ///
         /// The time matters only to breakers that count [slow calls](crate::ConfigBuilder::slow_calls).
         ///
-        /// Never panics.
+        /// Never panics, unless the breaker's clock does; the permit then counts as dropped.
         ///
         /// ```
         /// # use std::time::Instant;
@@ -83,7 +83,7 @@ macro_rules! settles {
 
         /// Reports an outcome.
         ///
-        /// Never panics.
+        /// Never panics, unless the breaker's clock does; the permit then counts as dropped.
         ///
         /// ```
         /// # use atomic_breaker::{CircuitBreaker, Config, Outcome};
@@ -135,8 +135,10 @@ impl<'a, C: Clock> Permit<'a, C> {
 
     #[inline]
     fn end(self, settle: impl FnOnce(&CircuitBreaker<C>, Ticket) -> Settled) -> Settled {
-        let breaker = self.breaker;
-        settle(breaker, self.into_ticket())
+        // Given up only now: should the clock panic, dropping the permit gives the slot back.
+        let settled = settle(self.breaker, self.ticket.duplicate());
+        mem::forget(self);
+        settled
     }
 
     /// Gives the permit up without reporting anything.
@@ -193,10 +195,12 @@ impl<C: Clock> OwnedPermit<C> {
 
     #[inline]
     fn end(mut self, settle: impl FnOnce(&CircuitBreaker<C>, Ticket) -> Settled) -> Settled {
-        match self.breaker.take() {
-            Some(breaker) => settle(&breaker, self.ticket.duplicate()),
+        let settled = match &self.breaker {
+            Some(breaker) => settle(breaker, self.ticket.duplicate()),
             None => Settled::Stale,
-        }
+        };
+        self.breaker = None;
+        settled
     }
 }
 

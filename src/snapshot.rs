@@ -167,7 +167,8 @@ impl Snapshot {
         self.word.is_open() && self.answer.is_ok()
     }
 
-    /// What a rejection at that moment would say: `None` if a call would be admitted, or if nobody can tell.
+    /// What a rejection at that moment would say: `None` if there would be none, or if nobody can tell. In shadow mode:
+    /// what it would say without.
     ///
     /// ```
     /// # use atomic_breaker::{CircuitBreaker, Config, ManualClock};

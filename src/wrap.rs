@@ -10,6 +10,10 @@ use crate::outcome::any_error;
 /// A function that [`CircuitBreaker::wrap`] takes: up to six arguments, a `Result` as its answer.
 ///
 /// `Args` are the types of its arguments as a tuple. The trait is sealed.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be wrapped",
+    note = "a function that can be wrapped takes up to six arguments and returns a `Result`"
+)]
 pub trait Callable<Args>: sealed::Sealed<Args> {
     /// The type as which the wrapped function is called: `dyn Fn` with the same arguments, whose error is an
     /// [`Error`] around the function's own.

@@ -38,7 +38,8 @@ impl<C: Clock> CircuitBreaker<C> {
     /// Makes a call; `classify` says what it came to.
     ///
     /// Common classifiers: [`failure_if`](crate::failure_if), [`success_unless`](crate::success_unless). If it
-    /// panics, the call is ignored and the panic goes on.
+    /// panics, the call is ignored and the panic goes on. Where the call goes through another breaker, whose rejections
+    /// are no failures of this one's upstream, [`Rejected::find_in`] tells them.
     ///
     /// # Errors
     ///
@@ -67,7 +68,8 @@ impl<C: Clock> CircuitBreaker<C> {
         self.call_as(Some(path_of::<F>), classify, f)
     }
 
-    /// Makes a call and returns the caller's own error, which has a place for rejections.
+    /// Makes a call and returns the caller's own error, which has a place for rejections: a type with
+    /// `From<Rejected>`, [`std::io::Error`], `Box<dyn Error>`, `anyhow::Error`.
     ///
     /// # Errors
     ///
@@ -106,7 +108,11 @@ impl<C: Clock> CircuitBreaker<C> {
     /// Makes a call that is a future. `Ok` is a success, `Err` a failure.
     ///
     /// The slot is taken at the first poll. It is given back, and the call ignored, when the future is dropped
-    /// before it is done: cancelled, timed out, aborted, after a panic. The future is `Send` if the call's is.
+    /// before it is done: cancelled, timed out, aborted, after a panic. The future is `Send` if the call's is. It borrows
+    /// the breaker; a task owns it with `async move { breaker.call_async(call).await }` and an `Arc`.
+    ///
+    /// A call that is not admitted is never polled. What has been set going otherwise (a spawned task) goes on. Polled
+    /// again after its end, the future stays pending.
     ///
     /// # Errors
     ///
@@ -171,7 +177,7 @@ impl<C: Clock> CircuitBreaker<C> {
         future: F,
     ) -> impl Future<Output = Result<T, Error<E>>>
     where
-        K: Fn(&Result<T, E>) -> Outcome,
+        K: FnOnce(&Result<T, E>) -> Outcome,
         F: Future<Output = Result<T, E>>,
     {
         Guarded::new(self, future, classify, |error| error)
@@ -214,7 +220,8 @@ impl<C: Clock> CircuitBreaker<C> {
     /// Wraps a function, so that every call of the result goes through the breaker: the decorator.
     ///
     /// The result is called like the function, from any number of threads. Functions of up to six arguments
-    /// can be wrapped. Where an `impl Fn` is asked for, hand in a reference to what the result derefs to: `&*wrapped`.
+    /// can be wrapped. Where an `impl Fn` is asked for, hand in `|id| wrapped(id)`. What an argument borrows must outlive
+    /// the wrapped function; where it does not, `|url: &str| breaker.call(|| fetch(url))` is the decorator.
     ///
     /// # Examples
     ///
@@ -255,9 +262,16 @@ impl<C: Clock> CircuitBreaker<C> {
     }
 }
 
-/// The path of a function type, without the names that closures and futures add to that of the function they are in.
+/// The path of a function type, without the names that closures and futures add to that of the function they are in;
+/// empty for types that say nothing of the function: pointers, boxes, the standard library's own.
 pub(crate) fn path_of<F>() -> &'static str {
     let mut path = type_name::<F>();
+    if ["fn(", "unsafe ", "extern ", "&", "core::", "alloc::", "std::"]
+        .iter()
+        .any(|start| path.starts_with(start))
+    {
+        return "";
+    }
     while let Some(outer) = path.strip_suffix("::{{closure}}") {
         path = outer;
     }

@@ -23,7 +23,7 @@ impl<C: Clock> CircuitBreaker<C> {
 
     /// Closes the circuit and starts anew: all counts zero, calls in flight count no more.
     ///
-    /// If it is closed and nothing has been counted, nothing happens.
+    /// If it is closed and nothing has been counted, nothing happens, and calls in flight still count.
     ///
     /// ```
     /// # use atomic_breaker::{CircuitBreaker, Config, State};
@@ -41,7 +41,8 @@ impl<C: Clock> CircuitBreaker<C> {
         self.report(change, Cause::Reset);
     }
 
-    /// Rejects every call until [`reset`](CircuitBreaker::reset) or [`trip`](CircuitBreaker::trip): the off switch.
+    /// Rejects every call until [`reset`](CircuitBreaker::reset) or [`trip`](CircuitBreaker::trip): the off switch. In
+    /// shadow mode these rejections, too, are only reported.
     ///
     /// ```
     /// # use atomic_breaker::{CircuitBreaker, Config, State};

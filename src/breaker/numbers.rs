@@ -1,10 +1,11 @@
 //! The numbers of a breaker in use: read without a lock, replaced as a whole.
 
+use std::array;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::config::Config;
 use crate::limits::{OpenLimits, ProbeLimits, Rules, STEPS, SettleLimits, Tags, sealed};
+use crate::sync::{AtomicU64, Ordering};
 
 /// The packed words of [`Limits`](crate::engine::Limits), each in an atomic.
 ///
@@ -21,9 +22,9 @@ pub(super) struct Numbers {
 impl Numbers {
     pub(super) fn new(config: &Config, seed: u64) -> Self {
         let numbers = Self {
-            settle: AtomicU64::default(),
-            open: AtomicU64::default(),
-            probe: AtomicU64::default(),
+            settle: AtomicU64::new(0),
+            open: AtomicU64::new(0),
+            probe: AtomicU64::new(0),
             table: OnceLock::new(),
             seed,
         };
@@ -42,7 +43,7 @@ impl Numbers {
             self.probe.store(probe.to_bits(), Ordering::Release);
         }
         if config.has_backoff() {
-            let table = self.table.get_or_init(|| Box::new([const { AtomicU64::new(0) }; STEPS]));
+            let table = self.table.get_or_init(|| Box::new(array::from_fn(|_| AtomicU64::new(0))));
             for (reopens, step) in (0..).zip(table.iter()) {
                 step.store(limits.step(reopens).tagged(tags).to_bits(), Ordering::Release);
             }

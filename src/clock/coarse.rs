@@ -16,7 +16,8 @@ use super::{Clock, QuantaClock, Timestamp};
 /// transitions are stamped with the exact time), and `sleep(retry_after)` may be a tick short of it.
 ///
 /// Clones share the thread, which ends with the last of them. Make one per process and clone it. Recent time is
-/// global in quanta: other writers to it (quanta's own upkeep thread) do no harm beside this one.
+/// global in quanta: its own upkeep thread does no harm beside this one. A process that forks has no such thread in the
+/// child, where this clock stands still: make it after the fork.
 ///
 /// ```
 /// use std::time::Duration;

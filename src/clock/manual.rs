@@ -2,10 +2,10 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use super::{Clock, Timestamp};
+use crate::sync::{AtomicU64, Ordering};
 
 /// A clock for tests: it moves only when it is told to.
 ///

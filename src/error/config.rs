@@ -174,7 +174,9 @@ impl fmt::Display for Value {
                 write!(f, "{} days", time.as_secs() / DAY)
             }
             Self::Time(time) => write!(f, "{time:?}"),
-            Self::Number(number) if number.abs() >= 1e6 => write!(f, "{number:e}"),
+            Self::Number(number) if number.abs() >= 1e6 || (*number != 0.0 && number.abs() < 1e-6) => {
+                write!(f, "{number:e}")
+            }
             Self::Number(number) => write!(f, "{number}"),
             #[cfg(feature = "std")]
             Self::Window(window) => window.fmt(f),
