@@ -157,7 +157,7 @@ pub(crate) fn summary(without: &Figures, with: &Figures) -> String {
     });
     line("  calls rejected meanwhile", &|figures| figures.rejected_needlessly.to_string());
     line("half-open probes", &|figures| figures.probes.to_string());
-    line("time that a rejection takes, median", &|figures| {
+    line("a rejection, as its caller times it, median", &|figures| {
         figures.rejection_cost.map_or_else(|| "-".into(), span)
     });
     lines.push(String::new());
