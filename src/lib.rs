@@ -27,7 +27,7 @@
 //!
 //! | state | calls | leaves it |
 //! |---|---|---|
-//! | [`Closed`](State::Closed) | pass; failures in a row are counted | at `failure_threshold`: opens |
+//! | [`Closed`](State::Closed) | pass; failures in a row are counted, or the calls of a window | at `failure_threshold`, or at a rate: opens |
 //! | [`Open`](State::Open) | are rejected | after the wait: the next call half-opens it and is its first probe |
 //! | [`HalfOpen`](State::HalfOpen) | at most `half_open_max_calls` pass at once | `success_threshold` successes: closes; the first failure: opens |
 //! | [`ForcedOpen`](State::ForcedOpen) | are rejected | [`reset`](CircuitBreaker::reset), [`trip`](CircuitBreaker::trip) |
@@ -43,7 +43,18 @@
 //!   reports after all, its outcome still counts.
 //! - **An early probe.** Waits are rounded up. On an exact clock, `sleep(retry_after)`, then
 //!   [`try_acquire`](CircuitBreaker::try_acquire), finds the wait over.
+//! - **A verdict on old news.** A window forgets call by call or bucket by bucket, and altogether when the circuit
+//!   closes. Nothing is cleared: what an older period recorded, however late, is never counted in a newer one.
 //! - **A lost or doubled event.** Each transition is reported once, by the thread whose compare-and-swap made it.
+//!
+//! # When it opens
+//!
+//! | you know | use |
+//! |---|---|
+//! | that so many failures in a row mean it is down | [`failure_threshold`](ConfigBuilder::failure_threshold), the default and the cheapest: a success writes nothing |
+//! | which share of failures is too much | [`failure_rate`](ConfigBuilder::failure_rate) over a [`Window`] of time; its recorders do not slow each other down |
+//! | that, of a fixed number of calls | [`failure_rate`](ConfigBuilder::failure_rate) over a [`Window`] of calls |
+//! | that slow is as bad as failed | [`slow_calls`](ConfigBuilder::slow_calls) in addition |
 //!
 //! # Which call form
 //!
@@ -61,9 +72,11 @@
 //!
 //! # Time
 //!
-//! A breaker reads its own [`Clock`], and only where time matters: to reject, to probe, to open. [`QuantaClock`] is
+//! A breaker reads its own [`Clock`], and only where time matters: to reject, to probe, to open, to find the bucket of a
+//! window, to measure a call if slow calls count. [`QuantaClock`] is
 //! the default, [`CoarseClock`] makes a rejection cheaper, [`ManualClock`] is for tests, and any closure that returns
-//! a [`Timestamp`] will do. A clock that steps back makes a wait longer by the step, never shorter.
+//! a [`Timestamp`] will do. A clock that steps back makes a wait longer by the step, never shorter; a window of time may
+//! ignore calls until it has caught up.
 //!
 //! # Features
 //!

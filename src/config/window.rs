@@ -11,7 +11,8 @@ use crate::window::{Events, Rates};
 ///
 /// | | [`Calls`](Window::Calls) | [`Time`](Window::Time) |
 /// |---|---|---|
-/// | a success costs | one compare-and-swap | one clock read, one compare-and-swap |
+/// | a success costs | one compare-and-swap, every sixteenth one more | one clock read, one compare-and-swap |
+/// | a failure costs, beside that | two compare-and-swaps at most, and a look at every 16 calls | two of them, a clock read, and a look at every bucket of every stripe |
 /// | many cores | meet in one place: the order of all calls is what it is about | each has a place of its own |
 /// | little traffic | old outcomes count for as long as no newer ones come | they are forgotten in time |
 /// | much traffic | covers an instant | covers its length |
@@ -25,7 +26,7 @@ use crate::window::{Events, Rates};
 ///
 /// | window | bytes | for example |
 /// |---|---|---|
-/// | `Calls(n)` | 256 + 8 × *(n / 16, rounded up, + 5, rounded up to a power of two)* | 100 calls: 384; 10,000: 8,448; 65,536: 65,792 |
+/// | `Calls(n)` | 128 + 8 × *(n / 16, rounded up, + 5, rounded up to a power of two)* | 100 calls: 256; 10,000: 8,320; 65,536: 65,664 |
 /// | `Time` of `b` buckets | 128 + 64 × *(b + 1, rounded up to a power of two)* × stripes | 10 buckets: 1,024 per stripe; 4,096: 524,288 per stripe |
 ///
 /// There are as many stripes as the process can use cores, rounded up to a power of two, eight at most. All of it is
