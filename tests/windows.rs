@@ -2,53 +2,20 @@
 
 #![cfg(feature = "std")]
 
-use std::collections::VecDeque;
+#[path = "model/window.rs"]
+mod naive;
+
 use std::time::Duration;
 
 use atomic_breaker::{
-    Cause, CircuitBreaker, Config, ConfigError, ConfigErrorKind, ManualClock, Observer, Outcome, Settled,
-    State, Transition, Window,
+    Cause, CircuitBreaker, Config, ConfigBuilder, ConfigError, ConfigErrorKind, ManualClock, Observer,
+    Outcome, Settled, State, Transition, Window,
 };
 use proptest::prelude::*;
 
+use crate::naive::{Naive, width_of};
+
 const MS: Duration = Duration::from_millis(1);
-
-/// Outcomes one by one, as the rules say it.
-struct Naive {
-    window: Window,
-    events: VecDeque<(u64, bool, bool)>,
-}
-
-impl Naive {
-    fn record(&mut self, now: u64, failed: bool, slow: bool) {
-        self.events.push_back((now, failed, slow));
-        if let Window::Calls(calls) = self.window {
-            while self.events.len() > calls as usize {
-                self.events.pop_front();
-            }
-        }
-    }
-
-    fn totals(&self, now: u64) -> (u64, u64, u64) {
-        let live = |at: u64| match self.window {
-            Window::Calls(_) => true,
-            Window::Time { length, buckets } => {
-                let width = length.as_nanos() as u64 / u64::from(buckets);
-                let newest = now / width;
-                at / width <= newest && at / width + u64::from(buckets) > newest
-            }
-        };
-        let mut totals = (0, 0, 0);
-        for &(at, failed, slow) in &self.events {
-            if live(at) {
-                totals.0 += 1;
-                totals.1 += u64::from(failed);
-                totals.2 += u64::from(slow);
-            }
-        }
-        totals
-    }
-}
 
 #[derive(Clone, Debug)]
 enum Step {
@@ -97,13 +64,6 @@ fn steps(width: u64) -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step, 1..250)
 }
 
-fn width_of(window: Window) -> u64 {
-    match window {
-        Window::Calls(_) => 1_000_000,
-        Window::Time { length, buckets } => length.as_nanos() as u64 / u64::from(buckets),
-    }
-}
-
 fn settle(breaker: &CircuitBreaker<ManualClock>, failed: bool, slow: bool) -> Settled {
     let outcome = if failed { Outcome::Failure } else { Outcome::Success };
     let took = if slow { Duration::from_secs(1) } else { Duration::ZERO };
@@ -115,6 +75,11 @@ fn totals(breaker: &CircuitBreaker<ManualClock>) -> (u64, u64, u64) {
     (window.total(), window.failures(), window.slow_calls())
 }
 
+/// On a clock that stands still.
+fn still(config: ConfigBuilder) -> CircuitBreaker<ManualClock> {
+    CircuitBreaker::with_clock(config.build().unwrap(), ManualClock::new())
+}
+
 /// Lets the circuit open and close: a new period.
 fn reopen(breaker: &CircuitBreaker<ManualClock>, clock: &ManualClock) {
     breaker.trip();
@@ -123,7 +88,7 @@ fn reopen(breaker: &CircuitBreaker<ManualClock>, clock: &ManualClock) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: if cfg!(miri) { 3 } else { 400 }, failure_persistence: None, ..Default::default() })]
+    #![proptest_config(ProptestConfig { cases: if cfg!(miri) { 3 } else { 200 }, failure_persistence: None, ..Default::default() })]
 
     #[test]
     fn every_verdict_is_that_of_the_naive_window(
@@ -142,7 +107,7 @@ proptest! {
             .build()
             .unwrap();
         let breaker = CircuitBreaker::with_clock(config, clock.clone());
-        let mut naive = Naive { window, events: VecDeque::new() };
+        let mut naive = Naive::new(window);
         let mut now = start;
         for step in steps {
             match step {
@@ -152,12 +117,12 @@ proptest! {
                 }
                 Step::Reset => {
                     breaker.reset();
-                    naive.events.clear();
+                    naive.clear();
                 }
                 Step::Reopen => {
                     reopen(&breaker, &clock);
                     now += 2_000_000;
-                    naive.events.clear();
+                    naive.clear();
                 }
                 Step::Record { failed, slow } => {
                     naive.record(now, failed, slow);
@@ -171,7 +136,7 @@ proptest! {
                         clock.advance(MS * 2);
                         now += 2_000_000;
                         prop_assert_eq!(breaker.try_acquire().unwrap().success(), Settled::Closed);
-                        naive.events.clear();
+                        naive.clear();
                     }
                 }
             }
@@ -196,7 +161,7 @@ proptest! {
         let clock = ManualClock::at(Duration::from_nanos(start));
         let config = Config::builder().failure_rate(1.0, 1, window).recovery_timeout(MS).build().unwrap();
         let breaker = CircuitBreaker::with_clock(config, clock.clone());
-        let mut naive = Naive { window, events: VecDeque::new() };
+        let mut naive = Naive::new(window);
         let mut now = start;
         for (step, back) in steps {
             match step {
@@ -209,12 +174,12 @@ proptest! {
                     if settle(&breaker, failed, false) == Settled::Opened {
                         prop_assert!(naive.totals(now).1 > 0, "no opening without a failure");
                         breaker.reset();
-                        naive.events.clear();
+                        naive.clear();
                     }
                 }
                 Step::Reset | Step::Reopen => {
                     breaker.reset();
-                    naive.events.clear();
+                    naive.clear();
                 }
             }
             let (total, failures, _) = totals(&breaker);
@@ -264,8 +229,7 @@ fn more_periods_than_there_are_ordinals_keep_nothing_of_each_other() {
 
 #[test]
 fn a_reset_of_a_window_without_failures_starts_anew() {
-    let breaker =
-        CircuitBreaker::new(Config::builder().failure_rate(0.5, 2, Window::Calls(4)).build().unwrap());
+    let breaker = still(Config::builder().failure_rate(0.5, 2, Window::Calls(4)));
     let late = breaker.try_acquire().unwrap();
     breaker.reset();
     assert_eq!(late.success(), Settled::Applied, "there was nothing to reset");
@@ -277,8 +241,7 @@ fn a_reset_of_a_window_without_failures_starts_anew() {
 
 #[test]
 fn an_ignored_outcome_is_in_no_window() {
-    let breaker =
-        CircuitBreaker::new(Config::builder().failure_rate(0.5, 1, Window::Calls(4)).build().unwrap());
+    let breaker = still(Config::builder().failure_rate(0.5, 1, Window::Calls(4)));
     assert_eq!(breaker.try_acquire().unwrap().ignore(), Settled::Applied);
     drop(breaker.try_acquire().unwrap());
     assert_eq!(breaker.snapshot().window().unwrap().total(), 0);
@@ -321,7 +284,7 @@ fn a_snapshot_has_rates_from_the_minimum_on() {
     assert_eq!((window.failure_rate(), window.slow_call_rate()), (Some(0.5), Some(0.5)));
     breaker.trip();
     assert_eq!(breaker.snapshot().window().unwrap().total(), 0, "a window is that of a closed period");
-    assert_eq!(CircuitBreaker::new(Config::default()).snapshot().window(), None);
+    assert_eq!(still(Config::builder()).snapshot().window(), None);
 }
 
 struct Expect(std::sync::mpsc::Sender<Transition>);
@@ -390,7 +353,7 @@ fn rates_and_minimum_are_live_and_the_shape_is_not() {
     assert_eq!(breaker.config().failure_rate().unwrap().min_calls, 2, "the old one stays in force");
     assert_eq!(settle(&breaker, true, false), Settled::Opened);
 
-    let plain = CircuitBreaker::new(Config::default());
+    let plain = still(Config::builder());
     assert_eq!(
         plain.reconfigure(config(0.5, 2).build().unwrap()).unwrap_err().to_string(),
         "failure_rate.window is 10s in 10 buckets, legal is none, as the breaker was made"
