@@ -290,11 +290,17 @@ impl<C: Clock> CircuitBreaker<C> {
 
     #[inline]
     pub(crate) fn settle(&self, ticket: Ticket, outcome: Outcome) -> Settled {
-        // With a window, a success is no quieter than a failure.
-        if self.inner.cell.is_quiet(&ticket, outcome) && self.inner.window.is_none() {
+        if self.is_quiet(&ticket, outcome) {
             return Settled::Applied;
         }
-        self.settle_noted(ticket, outcome)
+        self.settle_noted(ticket, outcome, Took::NOTHING)
+    }
+
+    /// Whether this outcome is applied and there is nothing to write. With a window, there is something to write for a
+    /// success as well.
+    #[inline]
+    fn is_quiet(&self, ticket: &Ticket, outcome: Outcome) -> bool {
+        self.inner.cell.is_quiet(ticket, outcome) && self.inner.window.is_none()
     }
 
     /// Takes back a ticket that will not be settled.
@@ -302,7 +308,7 @@ impl<C: Clock> CircuitBreaker<C> {
     pub(crate) fn release(&self, ticket: &Ticket) {
         // Without a slot there is nothing to give back, and ignoring does nothing else.
         if ticket.took_slot() {
-            self.settle_noted(ticket.duplicate(), Outcome::Ignored);
+            self.settle_noted(ticket.duplicate(), Outcome::Ignored, Took::NOTHING);
         }
     }
 
@@ -368,10 +374,10 @@ impl<C: Clock> CircuitBreaker<C> {
     }
 
     #[inline(never)]
-    fn settle_noted(&self, ticket: Ticket, outcome: Outcome) -> Settled {
+    fn settle_noted(&self, ticket: Ticket, outcome: Outcome, took: Took) -> Settled {
         match &self.inner.window {
             None => self.settle_counted(ticket, outcome),
-            Some(windowed) => self.settle_windowed(windowed, ticket, outcome, Took::NOTHING),
+            Some(windowed) => self.settle_windowed(windowed, ticket, outcome, took),
         }
     }
 
