@@ -28,7 +28,7 @@ enum Step {
 fn window() -> impl Strategy<Value = Window> {
     let calls = prop_oneof![1..=40_u32, Just(100), Just(1_000), Just(65_536)].prop_map(Window::Calls);
     let time = (
-        prop_oneof![1..=12_u32, Just(100), Just(4_096)],
+        prop_oneof![1..=12_u32, Just(100), Just(if cfg!(miri) { 16 } else { 4_096 })],
         prop_oneof![
             Just(MS),
             Just(MS * 7),
@@ -61,7 +61,7 @@ fn steps(width: u64) -> impl Strategy<Value = Vec<Step>> {
         1 => Just(Step::Reset),
         1 => Just(Step::Reopen),
     ];
-    prop::collection::vec(step, 1..250)
+    prop::collection::vec(step, 1..if cfg!(miri) { 30 } else { 250 })
 }
 
 fn settle(breaker: &CircuitBreaker<ManualClock>, failed: bool, slow: bool) -> Settled {
@@ -154,7 +154,7 @@ proptest! {
                 2 => gap(width).prop_map(Step::Advance),
                 1 => Just(Step::Reset),
             ];
-            (Just(window), prop::collection::vec((step, any::<bool>()), 1..250))
+            (Just(window), prop::collection::vec((step, any::<bool>()), 1..if cfg!(miri) { 30 } else { 250 }))
         }),
     ) {
         let start = 1_u64 << 50;
@@ -196,7 +196,7 @@ fn idle_gaps_of_any_length_leave_an_empty_window() {
         let window = Window::Time { length: MS * buckets, buckets };
         let config = Config::builder().failure_rate(1.0, 4_000_000, window).build().unwrap();
         let breaker = CircuitBreaker::with_clock(config, clock.clone());
-        for power in 0..34 {
+        for power in 0..if cfg!(miri) { 4 } else { 34 } {
             for more in [0, 1, u64::from(buckets)] {
                 let gap = (1_u64 << power) + more;
                 for _ in 0..3 {
