@@ -15,8 +15,8 @@ criterion_group! {
     name = single;
     config = Criterion::default()
         .sample_size(20)
-        .warm_up_time(Duration::from_millis(200))
-        .measurement_time(Duration::from_millis(600));
+        .warm_up_time(Duration::from_millis(100))
+        .measurement_time(Duration::from_millis(400));
     targets = operations
 }
 criterion_main!(single);

@@ -12,7 +12,7 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use crate::support::threads::time_together;
-use crate::support::{Group, Work, groups};
+use crate::support::{Group, Work, groups, windows};
 
 fn main() {
     let measures = env::args().any(|arg| arg == "--bench") && !env::args().any(|arg| arg == "--test");
@@ -28,7 +28,7 @@ fn main() {
 
 /// Each row on one thread, beside its floor or beside this crate.
 fn alone(plan: Plan) -> String {
-    let groups = groups(true);
+    let groups = all(true);
     let cases = groups.iter().flat_map(|group| &group.rows).map(|row| Case::new(row.make, 1, 1)).collect();
     let mut nanos = measure(cases, plan).into_iter();
     let mut table =
@@ -54,7 +54,7 @@ fn alone(plan: Plan) -> String {
 /// Each row on two threads, with one breaker and with one each.
 fn contended(plan: Plan) -> String {
     const SHAPES: [(usize, usize); 3] = [(1, 1), (2, 1), (2, 2)];
-    let groups = groups(false);
+    let groups = all(false);
     let rows = groups.iter().flat_map(|group| &group.rows);
     let cases = rows
         .flat_map(|row| SHAPES.map(|(threads, breakers)| Case::new(row.make, threads, breakers)))
@@ -74,6 +74,10 @@ fn contended(plan: Plan) -> String {
         }
     }
     table
+}
+
+fn all(alone: bool) -> Vec<Group> {
+    groups(alone).into_iter().chain(windows(alone)).collect()
 }
 
 #[derive(Clone, Copy)]

@@ -97,18 +97,26 @@ fn repeat<R>(times: u64, mut operation: impl FnMut() -> R) {
     }
 }
 
-/// All work, for one thread or for several.
+/// All work without a window, for one thread or for several.
 pub(crate) fn groups(alone: bool) -> Vec<Group> {
-    let mut groups =
-        vec![closed_success(), closed_failure(), open_reject(), window_success(), window_failure()];
+    let mut groups = vec![closed_success(), closed_failure(), open_reject()];
     if alone {
         groups.extend([half_open::<61>(), cycle()]);
     } else {
         // Four threads of fifteen successes each stay below the 63 that would close the circuit.
         groups.push(half_open::<15>());
-        for group in &mut groups {
-            group.rows.retain(|row| row.contends);
-        }
+    }
+    retain(groups, alone)
+}
+
+/// Work with a window, of which `windows.rs` measures more.
+pub(crate) fn windows(alone: bool) -> Vec<Group> {
+    retain(vec![window_success(), window_failure()], alone)
+}
+
+fn retain(mut groups: Vec<Group>, alone: bool) -> Vec<Group> {
+    for group in &mut groups {
+        group.rows.retain(|row| alone || row.contends);
     }
     groups
 }

@@ -16,7 +16,12 @@ use super::{Work, repeat};
 
 pub(crate) fn permit_success() -> Work {
     let breaker = leaked(Config::builder());
-    Work::new(move || succeed(breaker))
+    Work::new(move || {
+        let permit = breaker.try_acquire().ok()?;
+        // The call, during which anything may happen to the circuit.
+        black_box(());
+        Some(permit.success())
+    })
 }
 
 pub(crate) fn call_success() -> Work {
@@ -60,7 +65,12 @@ pub(crate) fn owned_success() -> Work {
 
 pub(crate) fn permit_failure() -> Work {
     let breaker = leaked(Config::builder().failure_threshold(4095));
-    Work::in_runs(FAILURES_PER_RUN, move || fail(breaker), move || forgive(breaker))
+    let operation = move || {
+        let permit = breaker.try_acquire().ok()?;
+        black_box(());
+        Some(permit.failure())
+    };
+    Work::in_runs(FAILURES_PER_RUN, operation, move || forgive(breaker))
 }
 
 pub(crate) fn call_failure() -> Work {
@@ -93,7 +103,12 @@ pub(crate) fn reject_coarse_backoff() -> Work {
 /// next one opens a new period.
 pub(crate) fn probe_success<const RUN: u64>() -> Work {
     let breaker = probing();
-    Work::in_runs(RUN, move || succeed(breaker), move || reopen(breaker))
+    let operation = move || {
+        let permit = breaker.try_acquire().ok()?;
+        black_box(());
+        Some(permit.success())
+    };
+    Work::in_runs(RUN, operation, move || reopen(breaker))
 }
 
 pub(crate) fn probe_call<const RUN: u64>() -> Work {
@@ -153,7 +168,10 @@ pub(crate) fn neighbours(count: usize) -> [(&'static str, Vec<Work>); 2] {
     );
     let breakers = breakers
         .iter()
-        .map(|breaker| Work::in_runs(FAILURES_PER_RUN, move || fail(breaker), move || forgive(breaker)))
+        .map(|breaker| {
+            let fail = move || breaker.try_acquire().ok().map(Permit::failure);
+            Work::in_runs(FAILURES_PER_RUN, fail, move || forgive(breaker))
+        })
         .collect();
 
     let cells: &[StateCell] = Vec::leak((0..count).map(|_| StateCell::new()).collect());
@@ -187,6 +205,9 @@ const FAILURES_PER_RUN: u64 = 1_000;
 /// Four threads that fail this often without a success in between leave one in a window of 100 calls.
 const WINDOWED_FAILURES_PER_RUN: u64 = 20;
 
+/// The largest window of calls that is measured.
+const LARGEST_WINDOW: u32 = 10_000;
+
 const TEN_BUCKETS: Window = Window::Time { length: Duration::from_secs(10), buckets: 10 };
 
 /// A clock on which a nanosecond lasts a millisecond, and which costs what quanta's does: the shortest wait is over by
@@ -204,10 +225,12 @@ fn leaked(config: ConfigBuilder) -> &'static CircuitBreaker {
     leak(CircuitBreaker::new(config.build_clamped()))
 }
 
-/// Opens when every call in the window failed; there is a success in it from the beginning.
+/// Opens when every call in the window failed; full of successes at the beginning.
 fn windowed(window: Window) -> &'static CircuitBreaker {
     let breaker = leaked(Config::builder().failure_rate(1.0, 1, window));
-    forgive(breaker);
+    for _ in 0..LARGEST_WINDOW {
+        forgive(breaker);
+    }
     breaker
 }
 
@@ -223,29 +246,15 @@ fn probing() -> &'static CircuitBreaker<HastyClock> {
     breaker
 }
 
-#[inline]
-fn succeed<C: Clock>(breaker: &CircuitBreaker<C>) -> Option<Settled> {
-    let permit = breaker.try_acquire().ok()?;
-    // The call, during which anything may happen to the circuit.
-    black_box(());
-    Some(permit.success())
-}
-
-#[inline]
-fn fail<C: Clock>(breaker: &CircuitBreaker<C>) -> Option<Settled> {
-    let permit = breaker.try_acquire().ok()?;
-    black_box(());
-    Some(permit.failure())
-}
-
 /// A success, which sets a count of failures back and lowers a rate.
 fn forgive(breaker: &CircuitBreaker) {
-    assert_eq!(succeed(breaker), Some(Settled::Applied), "the circuit never opens");
+    let settled = breaker.try_acquire().map(Permit::success);
+    assert_eq!(settled, Ok(Settled::Applied), "the circuit never opens");
 }
 
 /// Ends the half-open period.
 fn reopen(breaker: &CircuitBreaker<HastyClock>) {
-    fail(breaker);
+    let _ = breaker.try_acquire().map(Permit::failure);
 }
 
 fn rejects<C: Clock + Send + Sync>(breaker: &'static CircuitBreaker<C>) -> Work {

@@ -9,8 +9,8 @@ pub(crate) struct Refused(pub(crate) u16);
 
 /// A call that succeeds.
 ///
-/// It takes an argument so that each caller wraps it in a closure of its own: `call` is then compiled for that one place,
-/// as it is in a program.
+/// It takes an argument so that each caller wraps it in a closure of its own: `call` is then compiled for that one
+/// place, as it is in a program.
 #[inline]
 pub(crate) fn answer(value: u64) -> Result<u64, Refused> {
     // The compiler cannot know that it does.

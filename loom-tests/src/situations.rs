@@ -33,7 +33,8 @@ pub fn one_below_the_threshold() -> Situation {
 pub fn open() -> Vec<Situation> {
     vec![
         Story::open(Setting::new()).end("open, in the millisecond of its opening"),
-        Story::open(Setting::new()).later(WAIT / 2).end("open, waiting"),
+        Story::open(Setting::new()).almost(WAIT).end("open, in the last millisecond of the wait"),
+        Story::open(Setting::new()).exactly(WAIT).end("open, due from this moment on"),
         due(1),
         due(2),
         Story::due(Setting::new().unlimited()).end("open, due, unlimited"),
@@ -60,7 +61,8 @@ pub fn half_open() -> Vec<Situation> {
         written_off_and_idle(),
         probes(slots(2), 1).end("half-open, one slot of two is free"),
         probes(slots(1), 1).end("half-open, full, one slot"),
-        probes(slots(2), 2).end("half-open, full, two slots"),
+        probes(slots(2), 2).almost(LEASE).end("half-open, full, two slots, last millisecond of the lease"),
+        probes(slots(1), 1).exactly(LEASE).end("half-open, full, overdue from this moment on"),
         probes(slots(2).without_lease(), 2).wait(LEASE).end("half-open, full, leases never end"),
         overdue(1),
         overdue(2),

@@ -13,6 +13,8 @@ pub const WAIT: Duration = Duration::from_millis(10);
 pub const LEASE: Duration = Duration::from_millis(4);
 /// Less than a millisecond, so that most stories happen between two milliseconds.
 pub const MOMENT: Duration = Duration::from_micros(300);
+/// What is then left of the millisecond.
+const REST: Duration = Duration::from_micros(700);
 
 /// The numbers of a circuit, with those that the laws need in plain form.
 #[derive(Clone, Debug)]
@@ -165,6 +167,18 @@ impl Story {
     #[must_use]
     pub fn wait(self, span: Duration) -> Self {
         self.later(span + Duration::from_millis(1))
+    }
+
+    /// A span of this length, begun now, is over in the next millisecond.
+    #[must_use]
+    pub fn almost(self, span: Duration) -> Self {
+        self.later(span.saturating_sub(MOMENT / 2))
+    }
+
+    /// A span of this length, begun now, is over as soon as the word, which is dated in whole milliseconds, can tell.
+    #[must_use]
+    pub fn exactly(self, span: Duration) -> Self {
+        self.later(span + REST)
     }
 
     /// Admits a call. The ticket's bits.

@@ -105,7 +105,8 @@ fn types_that_say_nothing_of_the_function_name_nothing() {
     let breaker = nameless();
     let pointer: fn() -> Result<u8, ParseIntError> = fetch;
     assert_eq!(circuit(breaker.call(pointer)), "");
-    assert_eq!(circuit(breaker.call(&fetch)), "");
+    let reference = &fetch;
+    assert_eq!(circuit(breaker.call(reference)), "");
     let boxed: Box<dyn Fn() -> Result<u8, ParseIntError>> = Box::new(fetch);
     assert_eq!(circuit(breaker.call(boxed)), "");
     assert_eq!(circuit_of_future(breaker.call_async(ready(fetch()))), "");

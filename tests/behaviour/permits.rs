@@ -214,7 +214,7 @@ fn permits_show_what_they_were_granted_under() {
     fn shown_owned<C: Clock>(permit: &OwnedPermit<C>) -> String {
         format!("{permit:?}")
     }
-    let (breaker, _) = probing(strict());
+    let (breaker, clock) = probing(strict());
     let breaker = Arc::new(breaker);
     let probe = breaker.try_acquire().unwrap();
     assert_eq!(
@@ -224,4 +224,17 @@ fn permits_show_what_they_were_granted_under() {
     probe.success();
     let owned = breaker.try_acquire_owned().unwrap();
     assert!(shown_owned(&owned).starts_with(r#"OwnedPermit(Ticket { granted: "closed""#));
+
+    let unlimited = breaker.config().to_builder().half_open_unlimited().build().unwrap();
+    breaker.reconfigure(unlimited).unwrap();
+    breaker.trip();
+    clock.advance(WAIT);
+    let shown_now = || shown(&breaker.try_acquire().unwrap());
+    assert!(shown_now().starts_with(r#"Permit(Ticket { granted: "half_open", "#));
+    breaker.force_closed();
+    assert!(shown_now().starts_with(r#"Permit(Ticket { granted: "forced_closed", "#));
+    breaker.force_open();
+    let shadow = breaker.config().to_builder().shadow(true).build().unwrap();
+    breaker.reconfigure(shadow).unwrap();
+    assert_eq!(shown_now(), "Permit(Ticket(stale from birth))");
 }

@@ -12,7 +12,7 @@ mod storm;
 
 /// So many rounds, and next to none under Miri.
 fn rounds(many: u32) -> u32 {
-    if cfg!(miri) { (many / 500).max(2) } else { many }
+    if cfg!(miri) { (many / 1_000).max(2) } else { many }
 }
 
 /// Numbers that look random enough to mix operations (xorshift).

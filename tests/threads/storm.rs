@@ -53,10 +53,11 @@ fn an_observer_that_panics_and_comes_back_in_harms_nobody() {
         let config = config(round, &ledger).observer(Arc::clone(&meddler)).build_clamped();
         let breaker = Arc::new(CircuitBreaker::with_clock(config, clock.clone()));
         assert!(meddler.breaker.set(Arc::downgrade(&breaker)).is_ok());
-        let told = storm(&breaker, round, 200, |dice, breaker| match dice.roll(3) {
-            0 => breaker.trip(),
-            _ => clock.advance(Duration::from_micros(dice.roll(1_500))),
-        });
+        let told =
+            storm(&breaker, round, if cfg!(miri) { 40 } else { 200 }, |dice, breaker| match dice.roll(3) {
+                0 => breaker.trip(),
+                _ => clock.advance(Duration::from_micros(dice.roll(1_500))),
+            });
         ledger.balance(&breaker, told);
         assert!(ledger.count() > 0);
     }
