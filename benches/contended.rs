@@ -17,8 +17,8 @@ criterion_group! {
     name = contended;
     config = Criterion::default()
         .sample_size(10)
-        .warm_up_time(Duration::from_millis(50))
-        .measurement_time(Duration::from_millis(250));
+        .warm_up_time(Duration::from_millis(30))
+        .measurement_time(Duration::from_millis(150));
     targets = operations, neighbours
 }
 criterion_main!(contended);

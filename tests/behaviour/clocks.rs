@@ -139,7 +139,8 @@ fn an_open_circuit_is_asked_for_the_time_and_a_healthy_one_is_not() {
     assert_eq!(breaker.state(), State::Closed);
     assert_eq!(readings.load(Ordering::Relaxed), 0);
     breaker.trip();
-    assert_eq!(readings.swap(0, Ordering::Relaxed), 1);
+    // Once more for each compare-and-swap that fails, as it may for no reason.
+    assert!(readings.swap(0, Ordering::Relaxed) >= 1);
     breaker.try_acquire().unwrap_err();
     assert_eq!(readings.load(Ordering::Relaxed), 1);
 }
