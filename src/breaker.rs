@@ -10,15 +10,15 @@ use crossbeam_utils::CachePadded;
 use crate::cell::{Change, StateCell};
 use crate::clock::{Clock, QuantaClock};
 use crate::config::Config;
-use crate::error::{ConfigError, ConfigErrorKind, Reason, Rejected, Value};
-use crate::limits::{Rules, Tags};
+use crate::error::{ConfigError, ConfigErrorKind, Reason, Refusal, Rejected, Value};
+use crate::limits::Rules;
 use crate::observe::{Cause, Transition, report, shielded};
 use crate::outcome::{Outcome, Settled};
 use crate::permit::{OwnedPermit, Permit};
 use crate::snapshot::{Snapshot, WindowTotals};
 use crate::state::State;
 use crate::transition;
-use crate::word::{Ticket, Word};
+use crate::word::{Difference, Ticket, Word};
 
 mod calls;
 mod control;
@@ -65,6 +65,8 @@ struct Inner<C> {
     numbers: Numbers,
     /// `None`: consecutive failures, counted in the word.
     window: Option<Box<CachePadded<Windowed>>>,
+    /// In what a word differs from the ticket of a success that changes nothing.
+    quiet: Difference,
     /// As in `config`; here, because a rejection names it.
     name: &'static str,
     clock: C,
@@ -101,6 +103,8 @@ impl<C: Clock> CircuitBreaker<C> {
             cell: StateCell::new(),
             numbers: Numbers::new(&config, seed),
             window: config.window().map(windowed),
+            // With a window, a success is no quieter than a failure.
+            quiet: if config.window().is_some() { Difference::IMPOSSIBLE } else { Difference::NONE },
             name: config.name(),
             clock,
             config: ArcSwap::from_pointee(config),
@@ -285,7 +289,11 @@ impl<C: Clock> CircuitBreaker<C> {
         if word.is_closed() {
             return Ok(Permit::new(self, Ticket::closed(word)));
         }
-        self.acquire_unhealthy(word, caller)
+        unlikely();
+        match self.acquire_unhealthy(word) {
+            Ok(ticket) => Ok(Permit::new(self, ticket)),
+            Err(refusal) => self.reject(refusal, caller),
+        }
     }
 
     #[inline]
@@ -293,14 +301,27 @@ impl<C: Clock> CircuitBreaker<C> {
         if self.is_quiet(&ticket, outcome) {
             return Settled::Applied;
         }
-        self.settle_noted(ticket, outcome, Took::NOTHING)
+        match &self.inner.window {
+            None => self.settle_counted(ticket, outcome),
+            Some(windowed) => self.settle_windowed(windowed, ticket, outcome, Took::NOTHING),
+        }
     }
 
-    /// Whether this outcome is applied and there is nothing to write. With a window, there is something to write for a
-    /// success as well.
+    /// Whether this is a success of a healthy circuit without a window: applied, and nothing to write.
     #[inline]
     fn is_quiet(&self, ticket: &Ticket, outcome: Outcome) -> bool {
-        self.inner.cell.is_quiet(ticket, outcome) && self.inner.window.is_none()
+        let Inner { cell, quiet, .. } = &*self.inner;
+        matches!(outcome, Outcome::Success) && ticket.difference(cell.word()) == *quiet
+    }
+
+    /// Settles what is counted in the word: every outcome without a window, and those of probes.
+    #[inline]
+    fn settle_counted(&self, ticket: Ticket, outcome: Outcome) -> Settled {
+        let Inner { cell, numbers, .. } = &*self.inner;
+        match cell.settle_at_once(ticket.duplicate(), outcome, numbers) {
+            Some(settled) => settled,
+            None => self.settle_noted(ticket, outcome),
+        }
     }
 
     /// Takes back a ticket that will not be settled.
@@ -308,60 +329,73 @@ impl<C: Clock> CircuitBreaker<C> {
     pub(crate) fn release(&self, ticket: &Ticket) {
         // Without a slot there is nothing to give back, and ignoring does nothing else.
         if ticket.took_slot() {
-            self.settle_noted(ticket.duplicate(), Outcome::Ignored, Took::NOTHING);
+            self.settle_noted(ticket.duplicate(), Outcome::Ignored);
         }
     }
 
-    /// The rejection of an open circuit is the one that happens often: it is decided here, without the loop.
+    /// The rejection of an open circuit is the one that happens often: it is decided here, without the loop. Its answer
+    /// fits two registers.
     #[inline(never)]
-    fn acquire_unhealthy(&self, word: Word, caller: Caller) -> Result<Permit<'_, C>, Rejected> {
+    fn acquire_unhealthy(&self, word: Word) -> Result<Ticket, Refusal> {
         let Inner { numbers, clock, .. } = &*self.inner;
-        if !word.is_open() {
-            return self.acquire_probe(caller);
+        if word.is_open() {
+            let now = clock.now();
+            let limits = numbers.open(word.reopens());
+            if let Some(left) = transition::plainly_left_ms(word, limits, now) {
+                return Err(Refusal::new(Reason::Open, left, limits.tags()));
+            }
         }
-        let limits = numbers.open(word.reopens());
-        let left = transition::wait_left_ms(word, limits, clock.now());
-        if left == 0 {
-            return self.acquire_probe(caller);
-        }
-        let rejected = Rejected::new(Reason::Open, left, limits.tags());
-        if limits.tags() == Tags::default() {
-            Err(self.named(rejected, caller))
-        } else {
-            self.reject(rejected, caller)
-        }
+        self.acquire_seat(word)
     }
 
+    #[cold]
     #[inline(never)]
-    fn acquire_probe(&self, caller: Caller) -> Result<Permit<'_, C>, Rejected> {
+    fn acquire_seat(&self, word: Word) -> Result<Ticket, Refusal> {
+        let Inner { cell, numbers, clock, .. } = &*self.inner;
+        if word.is_half_open() {
+            if let Some(ticket) = cell.seat_at_once(word, numbers, clock) {
+                return Ok(ticket);
+            }
+        }
+        self.acquire_probe()
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn acquire_probe(&self) -> Result<Ticket, Refusal> {
         let Inner { cell, numbers, clock, .. } = &*self.inner;
         match cell.try_acquire(numbers, clock) {
             Ok(admitted) => {
                 // The permit comes first: should a report ever unwind, the slot is given back.
                 let permit = Permit::new(self, admitted.ticket);
                 self.report(admitted.change, Cause::WaitOver);
-                Ok(permit)
+                Ok(permit.into_ticket())
             }
-            Err(rejected) => self.reject(rejected, caller),
+            Err(rejected) => Err(rejected.refusal()),
         }
     }
 
     #[inline]
-    fn named(&self, rejected: Rejected, caller: Caller) -> Rejected {
-        match caller {
-            Some(path) if self.inner.name.is_empty() => rejected.of_circuit(path()),
-            _ => rejected.of_circuit(self.inner.name),
+    fn reject(&self, refusal: Refusal, caller: Caller) -> Result<Permit<'_, C>, Rejected> {
+        let circuit = match caller {
+            Some(path) if self.inner.name.is_empty() => path(),
+            _ => self.inner.name,
+        };
+        if refusal.is_tagged() && self.admits_tagged(refusal, circuit) {
+            return Ok(Permit::new(self, Ticket::STALE));
         }
+        Err(refusal.of_circuit(circuit))
     }
 
+    /// Reports a rejection to whom it may concern; whether the call is admitted nevertheless.
+    #[cold]
     #[inline(never)]
-    fn reject(&self, rejected: Rejected, caller: Caller) -> Result<Permit<'_, C>, Rejected> {
-        let tags = rejected.tags();
-        let rejected = self.named(rejected.untagged(), caller);
+    fn admits_tagged(&self, refusal: Refusal, circuit: &'static str) -> bool {
+        let tags = refusal.tags();
         if tags.observed {
-            self.report_rejection(&rejected);
+            self.report_rejection(&refusal.of_circuit(circuit));
         }
-        if tags.shadow { Ok(Permit::new(self, Ticket::STALE)) } else { Err(rejected) }
+        tags.shadow
     }
 
     #[cold]
@@ -373,17 +407,9 @@ impl<C: Clock> CircuitBreaker<C> {
         }
     }
 
+    #[cold]
     #[inline(never)]
-    fn settle_noted(&self, ticket: Ticket, outcome: Outcome, took: Took) -> Settled {
-        match &self.inner.window {
-            None => self.settle_counted(ticket, outcome),
-            Some(windowed) => self.settle_windowed(windowed, ticket, outcome, took),
-        }
-    }
-
-    /// Settles what is counted in the word: every outcome without a window, and those of probes.
-    #[inline]
-    fn settle_counted(&self, ticket: Ticket, outcome: Outcome) -> Settled {
+    fn settle_noted(&self, ticket: Ticket, outcome: Outcome) -> Settled {
         let Inner { cell, numbers, clock, .. } = &*self.inner;
         let settlement = cell.settle(ticket, outcome, numbers, clock);
         if let Some(change) = settlement.change {
@@ -446,3 +472,8 @@ impl<C: Clock> fmt::Debug for CircuitBreaker<C> {
 
 /// Who tells the name of the function to be called, asked only where a rejection needs it.
 pub(crate) type Caller = Option<fn() -> &'static str>;
+
+/// Tells the compiler which way a branch seldom goes.
+#[cold]
+#[inline]
+const fn unlikely() {}

@@ -169,6 +169,12 @@ impl<T: Borrow<AtomicU64>> StateCell<T> {
     /// ```
     #[inline]
     pub fn try_acquire(&self, rules: &impl Rules, clock: &impl Clock) -> Result<Admitted, Rejected> {
+        let word = self.word();
+        if word.is_half_open() {
+            if let Some(ticket) = self.seat_at_once(word, rules, clock) {
+                return Ok(Admitted { ticket, change: None });
+            }
+        }
         let (answer, change) = self.update(|word| transition::acquire(word, rules, clock));
         answer.map(|ticket| Admitted { ticket, change })
     }
@@ -212,6 +218,9 @@ impl<T: Borrow<AtomicU64>> StateCell<T> {
     ) -> Settlement {
         if self.is_quiet(&ticket, outcome) {
             return Settlement { settled: Settled::Applied, change: None };
+        }
+        if let Some(settled) = self.settle_at_once(ticket.duplicate(), outcome, rules) {
+            return Settlement { settled, change: None };
         }
         let (settled, change) = self.update(|word| transition::settle(word, &ticket, outcome, rules, clock));
         Settlement { settled, change }
@@ -336,10 +345,39 @@ impl<T: Borrow<AtomicU64>> StateCell<T> {
         matches!(outcome, Outcome::Success) && ticket.is_quiet_in(self.word())
     }
 
+    /// One attempt to admit a probe to a half-open circuit that has room for it. `None` if there is more to it, or if
+    /// somebody else was faster.
+    #[inline]
+    pub(crate) fn seat_at_once(&self, word: Word, rules: &impl Rules, clock: &impl Clock) -> Option<Ticket> {
+        let next = transition::seated(word, rules, clock)?;
+        if self.swap_weak(word, next) { Some(Ticket::slot(next)) } else { None }
+    }
+
+    /// One attempt at an outcome that only moves a count: no clock, nothing to report. `None` if there is more to it, or
+    /// if somebody else was faster.
+    #[cold]
+    #[inline(never)]
+    #[expect(clippy::needless_pass_by_value, reason = "in a register, not in memory")]
+    pub(crate) fn settle_at_once(
+        &self,
+        ticket: Ticket,
+        outcome: Outcome,
+        rules: &impl Rules,
+    ) -> Option<Settled> {
+        use transition::Verdict;
+
+        let word = self.word();
+        match transition::verdict(word, &ticket, outcome, rules) {
+            Verdict::Stale => Some(Settled::Stale),
+            Verdict::Stay => Some(Settled::Applied),
+            Verdict::Go(next) if self.swap_weak(word, next) => Some(Settled::Applied),
+            Verdict::Go(_) | Verdict::Open { .. } | Verdict::Close => None,
+        }
+    }
+
     /// The loop. Runs the rule on the present word until the word that it asks for is in place.
     #[inline]
     fn update<A>(&self, mut rule: impl FnMut(Word) -> Step<A>) -> (A, Option<Change>) {
-        let pace = Pace::new();
         let mut word = self.word();
         loop {
             let Step { answer, next } = rule(word);
@@ -350,7 +388,7 @@ impl<T: Borrow<AtomicU64>> StateCell<T> {
                 let change = (word.state() != after.state()).then_some(Change { before: word, after, at });
                 return (answer, change);
             }
-            pace.lost();
+            pause();
             // Read again after the pause: what the lost swap saw may be old by now.
             word = self.word();
         }
@@ -400,27 +438,10 @@ impl Change {
     }
 }
 
-/// Pauses after a lost compare-and-swap.
-struct Pace {
-    #[cfg(all(feature = "std", not(loom)))]
-    backoff: crossbeam_utils::Backoff,
-}
-
-impl Pace {
-    #[inline]
-    fn new() -> Self {
-        Self {
-            #[cfg(all(feature = "std", not(loom)))]
-            backoff: crossbeam_utils::Backoff::new(),
-        }
-    }
-
-    #[inline]
-    #[cfg_attr(any(not(feature = "std"), loom), allow(clippy::unused_self))]
-    fn lost(&self) {
-        #[cfg(all(feature = "std", not(loom)))]
-        self.backoff.spin();
-        #[cfg(all(not(feature = "std"), not(loom)))]
-        core::hint::spin_loop();
-    }
+/// After a lost compare-and-swap. One pause is enough: with two and with four threads that all fail, neither a growing
+/// number of them nor none made a difference.
+#[inline]
+fn pause() {
+    #[cfg(not(all(loom, feature = "loom")))]
+    core::hint::spin_loop();
 }

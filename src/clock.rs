@@ -80,7 +80,8 @@ impl Timestamp {
 
     /// The first whole millisecond that is not before this moment.
     pub(crate) const fn ceil_ms(self) -> u64 {
-        self.0.div_ceil(NANOS_PER_MILLI)
+        // `div_ceil` needs a second multiplication.
+        self.0.saturating_sub(1) / NANOS_PER_MILLI + (self.0 != 0) as u64
     }
 
     pub(crate) const fn is_whole_ms(self) -> bool {

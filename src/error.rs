@@ -43,10 +43,36 @@ pub enum Reason {
     ForcedOpen,
 }
 
-const REASON_BITS: u32 = 2;
-const OBSERVED: u64 = 1 << REASON_BITS;
-const SHADOW: u64 = OBSERVED << 1;
-const LEFT_SHIFT: u32 = REASON_BITS + 2;
+// tags 2 | reason 2 | milliseconds 60: the tags where the packed limits have them, and the time where it needs no shift.
+const REASON_SHIFT: u32 = 60;
+const LEFT: u64 = (1 << REASON_SHIFT) - 1;
+
+/// A rejection without the name of its circuit.
+#[cfg(feature = "std")]
+#[derive(Clone, Copy)]
+pub(crate) struct Refusal(u64);
+
+#[cfg(feature = "std")]
+impl Refusal {
+    #[inline]
+    pub(crate) const fn new(reason: Reason, left_ms: u64, tags: Tags) -> Self {
+        Self(Rejected::new(reason, left_ms, tags).packed)
+    }
+
+    #[inline]
+    pub(crate) const fn is_tagged(self) -> bool {
+        self.0 & Tags::MASK != 0
+    }
+
+    pub(crate) const fn tags(self) -> Tags {
+        Tags::of(self.0)
+    }
+
+    #[inline]
+    pub(crate) const fn of_circuit(self, circuit: &'static str) -> Rejected {
+        Rejected { circuit, packed: self.0 & !Tags::MASK }
+    }
+}
 
 impl Rejected {
     /// In place of the milliseconds until the next probe: nobody can tell.
@@ -54,14 +80,7 @@ impl Rejected {
 
     #[inline]
     pub(crate) const fn new(reason: Reason, left_ms: u64, tags: Tags) -> Self {
-        let mut packed = left_ms << LEFT_SHIFT | reason as u64;
-        if tags.observed {
-            packed |= OBSERVED;
-        }
-        if tags.shadow {
-            packed |= SHADOW;
-        }
-        Self { circuit: "", packed }
+        Self { circuit: "", packed: left_ms | (reason as u64) << REASON_SHIFT | tags.bits() }
     }
 
     /// Why the call was rejected.
@@ -74,7 +93,7 @@ impl Rejected {
     /// ```
     #[must_use]
     pub const fn reason(&self) -> Reason {
-        match self.packed & ((1 << REASON_BITS) - 1) {
+        match self.packed >> REASON_SHIFT & 0b11 {
             0 => Reason::Open,
             1 => Reason::HalfOpen,
             _ => Reason::ForcedOpen,
@@ -97,7 +116,7 @@ impl Rejected {
     /// ```
     #[must_use]
     pub const fn retry_after(&self) -> Option<Duration> {
-        match self.packed >> LEFT_SHIFT {
+        match self.packed & LEFT {
             Self::UNKNOWN => None,
             left => Some(Duration::from_millis(left)),
         }
@@ -163,14 +182,20 @@ impl Rejected {
 
     #[cfg(feature = "std")]
     #[inline]
+    pub(crate) const fn refusal(&self) -> Refusal {
+        Refusal(self.packed)
+    }
+
+    #[cfg(feature = "std")]
+    #[inline]
     pub(crate) const fn tags(&self) -> Tags {
-        Tags { observed: self.packed & OBSERVED != 0, shadow: self.packed & SHADOW != 0 }
+        Tags::of(self.packed)
     }
 
     #[cfg(feature = "std")]
     #[inline]
     pub(crate) const fn untagged(self) -> Self {
-        Self { packed: self.packed & !(OBSERVED | SHADOW), ..self }
+        Self { packed: self.packed & !Tags::MASK, ..self }
     }
 }
 

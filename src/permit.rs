@@ -127,17 +127,6 @@ impl<'a, C: Clock> Permit<'a, C> {
 
     settles!();
 
-    #[inline]
-    pub(crate) fn began(&self) -> Began {
-        self.breaker.began()
-    }
-
-    /// Reports an outcome to a breaker without a window.
-    #[inline]
-    pub(crate) fn record_unwindowed(self, outcome: Outcome) -> Settled {
-        self.end(|breaker, ticket| breaker.settle_unwindowed(ticket, outcome))
-    }
-
     /// Reports the outcome of a call that began then.
     #[inline]
     pub(crate) fn record_since(self, outcome: Outcome, began: Began) -> Settled {

@@ -130,17 +130,8 @@ pub fn settle(
     rules: &impl Rules,
     clock: &impl Clock,
 ) -> Step<Settled> {
-    if !ticket.is_current_in(word) {
-        return Step::stay(Settled::Stale);
-    }
-    let verdict = match word.mode() {
-        Mode::Closed => count_call(word, outcome, rules.settle().failure_threshold()),
-        Mode::HalfOpen => count_probe(word, ticket, outcome, rules.settle().success_threshold()),
-        Mode::ForcedClosed => Verdict::Stay,
-        // Whoever replaced a retired circuit would not learn of it.
-        Mode::Retired | Mode::Open | Mode::ForcedOpen => return Step::stay(Settled::Stale),
-    };
-    match verdict {
+    match verdict(word, ticket, outcome, rules) {
+        Verdict::Stale => Step::stay(Settled::Stale),
         Verdict::Stay => Step::stay(Settled::Applied),
         Verdict::Go(next) => Step::go(Settled::Applied, next),
         Verdict::Open { reopens } => {
@@ -268,16 +259,20 @@ pub const fn retire(word: Word) -> Result<Word, Word> {
 
 /// Whether the wait of an open word is over (rules 2 and 3).
 const fn wait_over(word: Word, limits: OpenLimits, now: Timestamp) -> Result<(), Rejected> {
-    match wait_left_ms(word, limits, now) {
+    match remaining_ms(word, limits.wait_ms(word.payload()), now) {
         0 => Ok(()),
         left => Err(Rejected::new(Reason::Open, left, limits.tags())),
     }
 }
 
-/// Milliseconds until the wait of an open word is over, 0 if it is.
+/// Milliseconds until the wait of an open word is over, if one comparison tells. [`acquire`] knows the rest: a wait that
+/// is over, a clock that stepped back, the millisecond of the opening.
+#[cfg(feature = "std")]
 #[inline]
-pub(crate) const fn wait_left_ms(word: Word, limits: OpenLimits, now: Timestamp) -> u64 {
-    remaining_ms(word, limits.wait_ms(word.payload()), now)
+pub(crate) const fn plainly_left_ms(word: Word, limits: OpenLimits, now: Timestamp) -> Option<u64> {
+    let wait = limits.wait_ms(word.payload());
+    let since = word.since_entered_ms(now.floor_ms());
+    if since < wait { Some(wait - since) } else { None }
 }
 
 /// Whether the probes that fill a half-open word are overdue (rule 4).
@@ -338,14 +333,23 @@ enum Seat {
 }
 
 const fn seat(word: Word, limits: ProbeLimits) -> Seat {
-    let in_flight = word.probes_in_flight() as u64;
+    let (in_flight, _) = word.probes();
     match limits.slots() {
         None => Seat::Unlimited,
         Some(_) if in_flight == 0 => Seat::First,
-        Some(slots) if in_flight < slots => {
-            Seat::Beside(word.with_probes(in_flight + 1, word.probe_successes() as u64))
-        }
+        Some(slots) if in_flight < slots => Seat::Beside(word.with_probe_more()),
         Some(_) => Seat::Full,
+    }
+}
+
+/// The word in which a half-open circuit has one probe more in flight, if it has a slot for it in its present lease or
+/// can start one.
+#[inline]
+pub(crate) fn seated(word: Word, rules: &impl Rules, clock: &impl Clock) -> Option<Word> {
+    match seat(word, rules.probe(word.reopens())) {
+        Seat::First => Some(word.with_lease(clock.precise().ceil_ms())),
+        Seat::Beside(next) => Some(next),
+        Seat::Unlimited | Seat::Full => None,
     }
 }
 
@@ -356,11 +360,29 @@ const fn lease(word: Word, at: Timestamp) -> Step<Result<Ticket, Rejected>> {
 }
 
 /// What an outcome does to a word, apart from the time at which it does it.
-enum Verdict {
+pub(crate) enum Verdict {
+    Stale,
     Stay,
     Go(Word),
     Open { reopens: u64 },
     Close,
+}
+
+/// What [`settle`] asks before it needs a clock.
+#[inline]
+pub(crate) fn verdict(word: Word, ticket: &Ticket, outcome: Outcome, rules: &impl Rules) -> Verdict {
+    // Comparisons with the ticket alone: the compiler would make a jump table of the word's states, and a
+    // compare-and-swap waits until a jump is resolved.
+    if ticket.is_closed_in(word) {
+        count_call(word, outcome, rules.settle().failure_threshold())
+    } else if ticket.is_half_open_in(word) {
+        count_probe(word, ticket, outcome, rules.settle().success_threshold())
+    } else if ticket.is_forced_closed_in(word) {
+        Verdict::Stay
+    } else {
+        // Also where the circuit is retired: whoever replaced it would not learn of the outcome.
+        Verdict::Stale
+    }
 }
 
 /// Counts the outcome of a call of a closed circuit (rule 8).
@@ -371,21 +393,20 @@ const fn count_call(word: Word, outcome: Outcome, threshold: u64) -> Verdict {
         Outcome::Success if failures == 0 => Verdict::Stay,
         Outcome::Success => Verdict::Go(word.with_failures(0)),
         Outcome::Failure if failures + 1 >= threshold => Verdict::Open { reopens: 0 },
-        Outcome::Failure => Verdict::Go(word.with_failures(failures + 1)),
+        Outcome::Failure => Verdict::Go(word.with_another_failure()),
     }
 }
 
 /// Counts the outcome of a probe (rule 9).
 const fn count_probe(word: Word, ticket: &Ticket, outcome: Outcome, threshold: u64) -> Verdict {
-    let held = word.probes_in_flight() as u64;
+    let (held, successes) = word.probes();
     let holds = ticket.holds_slot_in(word) && held > 0;
-    let in_flight = held - holds as u64;
-    let successes = word.probe_successes() as u64;
+    let without = if holds { word.with_probe_less() } else { word };
     match outcome {
         Outcome::Failure => Verdict::Open { reopens: word.reopens() as u64 + 1 },
         Outcome::Success if successes + 1 >= threshold => Verdict::Close,
-        Outcome::Success => Verdict::Go(word.with_probes(in_flight, successes + 1)),
-        Outcome::Ignored if holds => Verdict::Go(word.with_probes(in_flight, successes)),
+        Outcome::Success => Verdict::Go(without.with_success_more()),
+        Outcome::Ignored if holds => Verdict::Go(without),
         Outcome::Ignored => Verdict::Stay,
     }
 }

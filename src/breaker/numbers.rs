@@ -77,7 +77,7 @@ impl Rules for Numbers {
     #[inline]
     fn open(&self, reopens: u32) -> OpenLimits {
         let open = OpenLimits::from_bits(self.open.load(Ordering::Acquire));
-        if reopens == 0 || !open.has_table() {
+        if !open.has_table() {
             return open;
         }
         self.step(reopens).unwrap_or(open)

@@ -75,27 +75,16 @@ impl<C: Clock> CircuitBreaker<C> {
         }
     }
 
-    #[inline]
-    pub(crate) fn is_windowed(&self) -> bool {
-        self.inner.window.is_some()
-    }
-
-    /// As [`settle`](CircuitBreaker::settle), where it is known that there is no window.
-    #[inline]
-    pub(crate) fn settle_unwindowed(&self, ticket: Ticket, outcome: Outcome) -> Settled {
-        if self.inner.cell.is_quiet(&ticket, outcome) {
-            return Settled::Applied;
-        }
-        self.settle_noted(ticket, outcome, Took::NOTHING)
-    }
-
     /// As [`settle`](CircuitBreaker::settle), at the end of a call.
     #[inline]
     pub(crate) fn settle_since(&self, ticket: Ticket, outcome: Outcome, began: Began) -> Settled {
         if self.is_quiet(&ticket, outcome) {
             return Settled::Applied;
         }
-        self.settle_noted(ticket, outcome, Took::since(began))
+        match &self.inner.window {
+            None => self.settle_counted(ticket, outcome),
+            Some(windowed) => self.settle_windowed(windowed, ticket, outcome, Took::since(began)),
+        }
     }
 
     /// As [`settle`](CircuitBreaker::settle), for a call that took so long.
@@ -104,7 +93,10 @@ impl<C: Clock> CircuitBreaker<C> {
         if self.is_quiet(&ticket, outcome) {
             return Settled::Applied;
         }
-        self.settle_noted(ticket, outcome, Took::Nanos(nanos(took)))
+        match &self.inner.window {
+            None => self.settle_counted(ticket, outcome),
+            Some(windowed) => self.settle_windowed(windowed, ticket, outcome, Took::Nanos(nanos(took))),
+        }
     }
 
     #[inline(never)]

@@ -4,9 +4,11 @@ use std::error;
 use std::fmt;
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
+
+use crossbeam_utils::CachePadded;
 
 use super::{Clock, QuantaClock, Timestamp};
 
@@ -31,6 +33,7 @@ use super::{Clock, QuantaClock, Timestamp};
 #[derive(Clone)]
 pub struct CoarseClock {
     exact: QuantaClock,
+    recent: Arc<Recent>,
     upkeep: Arc<Upkeep>,
 }
 
@@ -54,26 +57,20 @@ impl CoarseClock {
             return Err(CoarseClockError::Tick(tick));
         }
         let exact = QuantaClock::new();
-        let upkeep = Upkeep::start(exact, tick).map_err(CoarseClockError::Spawn)?;
-        Ok(Self { exact, upkeep: Arc::new(upkeep) })
-    }
-
-    #[inline]
-    fn since_origin(&self, instant: quanta::Instant) -> Timestamp {
-        let elapsed = instant.saturating_duration_since(self.exact.source().origin);
-        Timestamp::from_nanos(elapsed.as_nanos() as u64)
+        let recent = Arc::new(Recent::default());
+        let upkeep = Upkeep::start(exact, Arc::clone(&recent), tick).map_err(CoarseClockError::Spawn)?;
+        Ok(Self { exact, recent, upkeep: Arc::new(upkeep) })
     }
 }
 
 impl Clock for CoarseClock {
     #[inline]
     fn now(&self) -> Timestamp {
-        self.since_origin(self.exact.source().clock.recent())
+        Timestamp::from_nanos(self.recent.nanos.load(Ordering::Acquire))
     }
 
     fn precise(&self) -> Timestamp {
-        // Not that of `QuantaClock`, which rounds once where recent time is rounded twice: `now` must not lead.
-        self.since_origin(self.exact.source().clock.now())
+        self.exact.now()
     }
 }
 
@@ -117,6 +114,12 @@ impl error::Error for CoarseClockError {
 const MIN_TICK: Duration = Duration::from_millis(1);
 const MAX_TICK: Duration = Duration::from_secs(1);
 
+/// The latest reading. On cache lines of its own: it is read far more often than anything near it.
+#[derive(Default)]
+struct Recent {
+    nanos: CachePadded<AtomicU64>,
+}
+
 /// The thread. quanta has one, too, but only one per process, and its recent time stands still for ever once
 /// whoever started it lets go: a circuit that opened would then never close.
 struct Upkeep {
@@ -126,8 +129,8 @@ struct Upkeep {
 }
 
 impl Upkeep {
-    fn start(clock: QuantaClock, tick: Duration) -> io::Result<Self> {
-        let refresh = move || quanta::set_recent(clock.source().clock.now());
+    fn start(clock: QuantaClock, recent: Arc<Recent>, tick: Duration) -> io::Result<Self> {
+        let refresh = move || recent.nanos.store(clock.now().as_nanos(), Ordering::Release);
         refresh();
         let done = Arc::new(AtomicBool::new(false));
         let thread = thread::Builder::new().name("atomic-breaker-clock".into()).spawn({

@@ -23,10 +23,10 @@ pub struct QuantaClock {
     source: &'static Source,
 }
 
-pub(super) struct Source {
-    pub(super) clock: quanta::Clock,
-    pub(super) origin: quanta::Instant,
-    origin_raw: u64,
+struct Source {
+    clock: quanta::Clock,
+    /// The counter when the clock was made.
+    origin: u64,
 }
 
 impl QuantaClock {
@@ -43,15 +43,9 @@ impl QuantaClock {
         static SOURCE: OnceLock<Source> = OnceLock::new();
         let source = SOURCE.get_or_init(|| {
             let clock = quanta::Clock::new();
-            let origin_raw = clock.raw();
-            Source { origin: clock.scaled(origin_raw), origin_raw, clock }
+            Source { origin: clock.raw(), clock }
         });
         Self { source }
-    }
-
-    #[inline]
-    pub(super) fn source(self) -> &'static Source {
-        self.source
     }
 }
 
@@ -64,8 +58,9 @@ impl Default for QuantaClock {
 impl Clock for QuantaClock {
     #[inline]
     fn now(&self) -> Timestamp {
-        let Source { clock, origin_raw, .. } = self.source;
-        Timestamp::from_nanos(clock.delta_as_nanos(*origin_raw, clock.raw()))
+        let Source { clock, origin } = self.source;
+        let raw = clock.raw();
+        Timestamp::from_nanos(clock.delta_as_nanos(*origin, raw))
     }
 }
 

@@ -59,11 +59,15 @@ pub(crate) struct Tags {
 
 impl Tags {
     #[cfg(feature = "std")]
-    const fn bits(self) -> u64 {
+    pub(crate) const MASK: u64 = 0b11 << TAGS_SHIFT;
+
+    #[inline]
+    pub(crate) const fn bits(self) -> u64 {
         (self.observed as u64 | (self.shadow as u64) << 1) << TAGS_SHIFT
     }
 
-    const fn of(bits: u64) -> Self {
+    #[inline]
+    pub(crate) const fn of(bits: u64) -> Self {
         Self { observed: bits >> TAGS_SHIFT & 1 != 0, shadow: bits >> TAGS_SHIFT & 2 != 0 }
     }
 }
@@ -173,8 +177,8 @@ impl OpenLimits {
     pub(crate) const fn wait_ms(self, draw: u64) -> u64 {
         let wait = low(self.0, TIME_BITS);
         let jitter = low(self.0 >> JITTER_SHIFT, JITTER_BITS);
-        let shortened = wait - ((wait * jitter * draw) >> (JITTER_FRACTION + DRAW_BITS));
-        if shortened == 0 { 1 } else { shortened }
+        // What is taken off is less than the whole, so a millisecond is left.
+        wait - ((wait * jitter * draw) >> (JITTER_FRACTION + DRAW_BITS))
     }
 }
 

@@ -86,11 +86,14 @@ impl Ticket {
     /// Whether dropping this ticket unreported would keep a slot.
     #[inline]
     pub(crate) const fn took_slot(&self) -> bool {
-        const SLOT: u64 = PAYLOAD.put(FORCED, TICKET_SLOT);
-        self.0 & (PAYLOAD.mask() | STATE.mask()) == SLOT
+        self.is(TICKET_SLOT)
     }
 
-    #[cfg(any(feature = "std", test))]
+    #[inline]
+    const fn is(&self, mark: u64) -> bool {
+        self.0 & (PAYLOAD.mask() | STATE.mask()) == PAYLOAD.put(FORCED, mark)
+    }
+
     #[inline]
     pub(crate) const fn duplicate(&self) -> Self {
         Self(self.0)
@@ -102,15 +105,38 @@ impl Ticket {
         word.0 == self.0
     }
 
+    /// In what `word` differs from this ticket.
+    #[cfg(feature = "std")]
+    #[inline]
+    pub(crate) const fn difference(&self, word: Word) -> Difference {
+        Difference(word.0 ^ self.0)
+    }
+
+    /// Whether `word` is closed, and this ticket was granted in its period.
+    #[inline]
+    pub(crate) const fn is_closed_in(&self, word: Word) -> bool {
+        // No ticket has the state of a word that is not closed together with an empty payload.
+        self.0 == word.0 & !PAYLOAD.mask()
+    }
+
+    /// Whether `word` is half-open, and this ticket was granted in its period.
+    #[inline]
+    pub(crate) const fn is_half_open_in(&self, word: Word) -> bool {
+        const KEPT: u64 = STATE.mask() | TURN.mask() | REOPENS.mask();
+        let is_probe = self.is(TICKET_SLOT) || self.is(TICKET_PROBE);
+        is_probe && (word.0 ^ self.0) & KEPT == HALF_OPEN ^ FORCED
+    }
+
+    /// Whether `word` is forced closed, and this ticket was granted in its period.
+    #[inline]
+    pub(crate) const fn is_forced_closed_in(&self, word: Word) -> bool {
+        word.is_forced_closed() && self.0 == Self::forced(word).0
+    }
+
     /// Whether the period in which this ticket was granted still runs.
+    #[cfg(test)]
     pub(crate) const fn is_current_in(&self, word: Word) -> bool {
-        let (state, fields) = match (STATE.get(self.0), PAYLOAD.get(self.0)) {
-            (CLOSED, 0) => (CLOSED, TURN.mask() | ENTERED.mask()),
-            (FORCED, TICKET_FORCED) => (FORCED, TURN.mask() | ENTERED.mask()),
-            (FORCED, TICKET_SLOT | TICKET_PROBE) => (HALF_OPEN, TURN.mask() | REOPENS.mask()),
-            _ => return false,
-        };
-        STATE.get(word.0) == state && (word.0 ^ self.0) & fields == 0
+        self.is_closed_in(word) || self.is_half_open_in(word) || self.is_forced_closed_in(word)
     }
 
     /// Whether this is the ticket of a call admitted by a closed circuit.
@@ -127,17 +153,24 @@ impl Ticket {
         Word(self.0).period()
     }
 
-    /// Whether the period in which this ticket of a closed circuit was granted still runs.
-    #[cfg(any(feature = "std", all(loom, feature = "loom")))]
-    #[inline]
-    pub(crate) const fn is_closed_in(&self, word: Word) -> bool {
-        (word.0 ^ self.0) & !PAYLOAD.mask() == 0
-    }
-
     /// Whether the slot of this ticket is one that `word` counts: taken, and not written off meanwhile.
     pub(crate) const fn holds_slot_in(&self, word: Word) -> bool {
         self.took_slot() && (word.0 ^ self.0) & ENTERED.mask() == 0
     }
+}
+
+/// In what a word differs from a ticket.
+#[cfg(feature = "std")]
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Difference(u64);
+
+#[cfg(feature = "std")]
+impl Difference {
+    /// None at all: the ticket's period, no failure counted.
+    pub(crate) const NONE: Self = Self(0);
+    /// One that no word has: if the state bits are equal, both are closed, and then the back-off steps are equal, too; or
+    /// both stand for a forced circuit, and then the payloads are not.
+    pub(crate) const IMPOSSIBLE: Self = Self(1 << REOPENS.shift);
 }
 
 impl fmt::Debug for Ticket {
