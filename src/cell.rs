@@ -149,7 +149,8 @@ impl<T: Borrow<AtomicU64>> StateCell<T> {
     #[inline]
     #[must_use]
     pub fn word(&self) -> Word {
-        // Acquire: pairs with the compare-and-swap in `update`.
+        // Acquire: pairs with `swap_weak` (models `one_that_is_rejected_finds_...` and `a_success_that_writes_nothing_...`
+        // in loom-tests/tests/ordering.rs).
         Word::from_bits(self.word.borrow().load(Ordering::Acquire))
     }
 
@@ -394,7 +395,8 @@ impl<T: Borrow<AtomicU64>> StateCell<T> {
         }
     }
 
-    // AcqRel: pairs with itself, with the swap in `retire` and with the load in `word`.
+    // AcqRel: pairs with itself, with the swap in `retire` and with the load in `word`. The acquiring half matters where the
+    // word was changed there and back since it was loaded (model `a_swap_that_meets_a_word_changed_there_and_back_...`).
     #[inline]
     fn swap_weak(&self, expected: Word, next: Word) -> bool {
         self.word

@@ -12,14 +12,13 @@ use crossbeam_utils::CachePadded;
 
 use super::{Clock, QuantaClock, Timestamp};
 
-/// A clock whose reading is one load: quanta's recent time, kept fresh by a thread of its own.
+/// A clock whose reading is one load: a recent reading of quanta, kept fresh by a thread of its own.
 ///
-/// It makes a rejection about three times cheaper. In exchange a wait may end up to one tick late (never early:
+/// It makes a rejection several times cheaper. In exchange a wait may end up to one tick late (never early:
 /// transitions are stamped with the exact time), and `sleep(retry_after)` may be a tick short of it.
 ///
-/// Clones share the thread, which ends with the last of them. Make one per process and clone it. Recent time is
-/// global in quanta: its own upkeep thread does no harm beside this one. A process that forks has no such thread in the
-/// child, where this clock stands still: make it after the fork.
+/// Clones share the thread, which ends with the last of them. Make one per process and clone it. A process that forks has
+/// no such thread in the child, where this clock stands still: make it after the fork.
 ///
 /// ```
 /// use std::time::Duration;
@@ -120,8 +119,8 @@ struct Recent {
     nanos: CachePadded<AtomicU64>,
 }
 
-/// The thread. quanta has one, too, but only one per process, and its recent time stands still for ever once
-/// whoever started it lets go: a circuit that opened would then never close.
+/// The thread. quanta has one, too, but its recent time is global: it stands still for ever once whoever started that
+/// thread lets go, and then a circuit that is open never closes; and anybody may set it to anything.
 struct Upkeep {
     tick: Duration,
     done: Arc<AtomicBool>,
