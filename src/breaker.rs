@@ -36,8 +36,9 @@ use self::windowed::{Took, Windowed};
 /// Nothing it does takes a lock, but for [`reconfigure`](CircuitBreaker::reconfigure); a call of a healthy circuit
 /// reads the circuit's word twice and writes nothing.
 ///
-/// On the clocks of this crate, a breaker takes 128 bytes, one pair of cache lines, so that neighbours in an array do not slow each other down; a
-/// configuration with back-off adds 512 bytes, a window [what its docs say](crate::Window#memory).
+/// On the clocks of this crate, a breaker takes 128 bytes, one pair of cache lines, so that a hot neighbour in the same
+/// struct does not slow it down; a configuration with back-off adds 512 bytes, a window
+/// [what its docs say](crate::Window#memory).
 ///
 /// ```
 /// use std::sync::LazyLock;
