@@ -314,6 +314,21 @@ fn rule_11_each_opening_draws_anew_and_seeds_differ() {
     assert_eq!(draw(7, 9), draw(7, 9));
 }
 
+/// The first three are the well-known first outputs of splitmix64 with seed 0, their upper twelve bits.
+#[test]
+fn rule_11_draws_are_the_upper_bits_of_splitmix64() {
+    for (seed, at, drawn) in [
+        (0, 1, 3_618),
+        (0, 2, 1_767),
+        (0, 3, 108),
+        (7, 0, 298),
+        (0xfeed, 60_000_000_000, 1_949),
+        (u64::MAX, u64::MAX, 3_552),
+    ] {
+        assert_eq!(draw(seed, Timestamp::from_nanos(at)), drawn, "seed {seed} at {at}");
+    }
+}
+
 #[test]
 fn rule_15_trip_opens_and_an_open_circuit_whose_wait_is_over_waits_again() {
     let limits = limits(|l| l);

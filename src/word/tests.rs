@@ -203,5 +203,13 @@ fn debug_prints_fields_and_not_bits() {
         format!("{:?}", Ticket::slot(word)),
         "Ticket { granted: \"half_open, slot taken\", entered_ms: 9, turn: 2, reopens: 2 }"
     );
+    for (ticket, granted) in [
+        (Ticket::closed(Word(0)), "closed"),
+        (Ticket::probe(word), "half_open"),
+        (Ticket::forced(Word(0).to_forced_closed(1)), "forced_closed"),
+    ] {
+        let shown = format!("{ticket:?}");
+        assert!(shown.starts_with(&format!("Ticket {{ granted: \"{granted}\", ")), "{shown}");
+    }
     assert_eq!(format!("{:?}", Ticket::STALE), "Ticket(stale from birth)");
 }
