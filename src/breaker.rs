@@ -349,6 +349,7 @@ impl<C: Clock> CircuitBreaker<C> {
         self.acquire_seat(word)
     }
 
+    /// A free slot of a half-open circuit is taken here, without the loop and with nothing to report.
     #[cold]
     #[inline(never)]
     fn acquire_seat(&self, word: Word) -> Result<Ticket, Refusal> {

@@ -378,6 +378,8 @@ pub(crate) fn report(call: impl FnOnce()) {
         DEPTH.set(depth + 1);
         shielded(call);
         DEPTH.set(depth);
+    } else {
+        shielded(move || drop(call));
     }
 }
 
