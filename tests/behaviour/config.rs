@@ -275,6 +275,30 @@ fn a_builder_of_a_configuration_holds_its_values() {
 }
 
 #[test]
+fn limits_show_their_numbers() {
+    let limits = Limits::builder()
+        .failure_threshold(7)
+        .success_threshold(3)
+        .half_open_max_calls(2)
+        .recovery_timeout(Duration::from_secs(8))
+        .probe_timeout(ProbeTimeout::After(Duration::from_secs(9)))
+        .jitter(0.25);
+    let shown = format!("{:?}", limits.build().unwrap());
+    for number in [
+        "failure_threshold: 7",
+        "success_threshold: 3",
+        "slots: Some(2)",
+        "timeout_ms: Some(9000)",
+        "wait_ms: 8000",
+        "jitter: 0.25",
+    ] {
+        assert!(shown.contains(number), "{number} in {shown}");
+    }
+    let shown = format!("{:?}", Limits::builder().half_open_unlimited().build().unwrap());
+    assert!(shown.contains("slots: None"), "{shown}");
+}
+
+#[test]
 fn the_later_of_two_settings_counts() {
     let config = Config::builder().half_open_unlimited().half_open_max_calls(2).probe_timeout_never();
     let config = config.probe_timeout(DAY).shadow(true).shadow(false).name("one").name("two");
