@@ -423,7 +423,8 @@ const fn draw(seed: u64, at: Timestamp) -> u64 {
     let mut mixed = seed.wrapping_add(at.as_nanos().wrapping_mul(0x9e37_79b9_7f4a_7c15));
     mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    (mixed ^ (mixed >> 31)) >> (u64::BITS - DRAW_BITS)
+    // The last step, `mixed ^ (mixed >> 31)`, would not change these bits.
+    mixed >> (u64::BITS - DRAW_BITS)
 }
 
 #[cfg(test)]
