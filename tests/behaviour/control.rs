@@ -1,8 +1,10 @@
 //! Switches and readings, reconfiguration in use.
 
+use std::collections::HashSet;
 use std::time::Duration;
 
-use atomic_breaker::{Reason, Settled, State};
+use atomic_breaker::engine::StateCell;
+use atomic_breaker::{Reason, Settled, State, Timestamp};
 
 use crate::{WAIT, breaker, probing, strict};
 
@@ -56,6 +58,26 @@ fn reading_changes_nothing() {
     assert!(
         before.starts_with(r#"CircuitBreaker { name: "", word: Word { mode: Open, entered_ms: 0, turn: 1"#)
     );
+}
+
+#[test]
+fn a_cell_shows_its_word() {
+    let cell = StateCell::new();
+    cell.force_open(&|| Timestamp::from_nanos(3_000_000));
+    let shown = format!("{cell:?}");
+    assert!(shown.starts_with("StateCell(Word { mode: ForcedOpen, entered_ms: 3, turn: 1"), "{shown}");
+}
+
+#[test]
+fn circuits_that_open_together_do_not_probe_together() {
+    let waits: HashSet<_> = (0..20)
+        .map(|_| {
+            let (breaker, _) = breaker(strict().recovery_timeout(Duration::from_secs(60)).jitter(1.0));
+            breaker.trip();
+            breaker.try_acquire().unwrap_err().retry_after()
+        })
+        .collect();
+    assert!(waits.len() > 10, "{waits:?}");
 }
 
 #[test]

@@ -196,9 +196,12 @@ fn observers_need_hear_nothing_and_may_be_shared() {
     clock.advance(WAIT);
     assert!(deaf.try_acquire().is_ok());
 
-    let boxed: Box<dyn Observer> = Box::new(Arc::new(Log::default()));
-    let (unboxed, _) = breaker(strict().observer(boxed));
-    unboxed.trip();
+    let log = Arc::new(Log::default());
+    let boxed: Box<dyn Observer> = Box::new(Arc::clone(&log));
+    let (watched, _) = breaker(strict().observer(boxed));
+    watched.trip();
+    watched.try_acquire().unwrap_err();
+    assert_eq!((log.moves().len(), log.rejections()), (1, 1));
 
     let shared: Arc<dyn Observer> = Arc::new(Deaf);
     let (first, _) = breaker(strict().observer(Arc::clone(&shared)));

@@ -1,8 +1,8 @@
 //! A configuration that is replaced while others decide by it.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Barrier};
 use std::thread;
 use std::time::Duration;
 
@@ -56,6 +56,45 @@ fn check(reason: Reason, answer: impl Fn(&Row) -> u64) {
         }
         done.store(true, Ordering::Release);
     });
+}
+
+/// The waits of the back-off steps are kept when a configuration without back-off comes in.
+#[test]
+fn the_back_off_before_last_is_never_gone_by() {
+    let (breaker, _) = prepared(Reason::HalfOpen, |(_, _, half_open)| *half_open);
+    let [without, long_ago, .., now] = rows().map(|(config, ..)| config.build_clamped());
+    let legal = [Some(seconds(10)), Some(seconds(90))];
+    let illegal = AtomicU64::new(0);
+    let (gate, asking, done) = (Barrier::new(3), AtomicBool::new(true), AtomicBool::new(false));
+    thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                loop {
+                    gate.wait();
+                    if done.load(Ordering::Acquire) {
+                        return;
+                    }
+                    while asking.load(Ordering::Acquire) {
+                        let left = breaker.try_acquire().unwrap_err().retry_after();
+                        illegal.fetch_add(u64::from(!legal.contains(&left)), Ordering::Relaxed);
+                    }
+                    gate.wait();
+                }
+            });
+        }
+        for _ in 0..rounds(5_000) {
+            breaker.reconfigure(long_ago.clone()).unwrap();
+            breaker.reconfigure(without.clone()).unwrap();
+            asking.store(true, Ordering::Release);
+            gate.wait();
+            breaker.reconfigure(now.clone()).unwrap();
+            asking.store(false, Ordering::Release);
+            gate.wait();
+        }
+        done.store(true, Ordering::Release);
+        gate.wait();
+    });
+    assert_eq!(illegal.into_inner(), 0);
 }
 
 #[test]
