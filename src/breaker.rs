@@ -299,12 +299,18 @@ impl<C: Clock> CircuitBreaker<C> {
 
     #[inline]
     pub(crate) fn settle(&self, ticket: Ticket, outcome: Outcome) -> Settled {
+        self.settle_taking(ticket, outcome, || Took::NOTHING)
+    }
+
+    /// As [`settle`](CircuitBreaker::settle); only a window asks how long the call took.
+    #[inline]
+    fn settle_taking(&self, ticket: Ticket, outcome: Outcome, took: impl FnOnce() -> Took) -> Settled {
         if self.is_quiet(&ticket, outcome) {
             return Settled::Applied;
         }
         match &self.inner.window {
             None => self.settle_counted(ticket, outcome),
-            Some(windowed) => self.settle_windowed(windowed, ticket, outcome, Took::NOTHING),
+            Some(windowed) => self.settle_windowed(windowed, ticket, outcome, took()),
         }
     }
 

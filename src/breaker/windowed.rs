@@ -78,25 +78,13 @@ impl<C: Clock> CircuitBreaker<C> {
     /// As [`settle`](CircuitBreaker::settle), at the end of a call.
     #[inline]
     pub(crate) fn settle_since(&self, ticket: Ticket, outcome: Outcome, began: Began) -> Settled {
-        if self.is_quiet(&ticket, outcome) {
-            return Settled::Applied;
-        }
-        match &self.inner.window {
-            None => self.settle_counted(ticket, outcome),
-            Some(windowed) => self.settle_windowed(windowed, ticket, outcome, Took::since(began)),
-        }
+        self.settle_taking(ticket, outcome, || Took::since(began))
     }
 
     /// As [`settle`](CircuitBreaker::settle), for a call that took so long.
     #[inline]
     pub(crate) fn settle_after(&self, ticket: Ticket, outcome: Outcome, took: Duration) -> Settled {
-        if self.is_quiet(&ticket, outcome) {
-            return Settled::Applied;
-        }
-        match &self.inner.window {
-            None => self.settle_counted(ticket, outcome),
-            Some(windowed) => self.settle_windowed(windowed, ticket, outcome, Took::Nanos(nanos(took))),
-        }
+        self.settle_taking(ticket, outcome, || Took::Nanos(nanos(took)))
     }
 
     #[inline(never)]
